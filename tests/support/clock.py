@@ -8,7 +8,6 @@ from itertools import count
 
 import anyio
 import anyio.lowlevel
-from anyio.testing import wait_all_tasks_blocked
 
 START = datetime(2031, 3, 14, 9, 26, 53, tzinfo=UTC)
 
@@ -52,9 +51,9 @@ class FakeClock:
     async def advance(self, seconds: float) -> None:
         """Move time forward; after each alarm, and at the end, wait until every other task waits for something."""
         target = self._elapsed + seconds
-        await wait_all_tasks_blocked()
+        await anyio.wait_all_tasks_blocked()
         while self._sleepers and self._sleepers[0][0] <= target:
             self._elapsed, _, alarm = heapq.heappop(self._sleepers)
             alarm.set()
-            await wait_all_tasks_blocked()
+            await anyio.wait_all_tasks_blocked()
         self._elapsed = target
