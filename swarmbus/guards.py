@@ -1,0 +1,156 @@
+"""Checks of single values, compiled into an event class where the type of a field does not say enough.
+
+Each guard takes a validated value and returns it, or an immutable form of it, and raises `ValueError` with the
+remedy for one that JSON would not bring back. Which field needs which guard is decided in `fields`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic_core import PydanticSerializationError
+
+from swarmbus.frozen import FrozenDict, to_plain
+
+Guard = Callable[[Any], Any]
+
+JSON_CONFIG = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64", allow_inf_nan=False)
+"""How values are written to JSON and read again, so that nothing is lost on the way."""
+
+
+def require_zone(value: datetime.datetime) -> datetime.datetime:
+    """Refuse a time without a time zone."""
+    if value.tzinfo is None:
+        raise ValueError("holds a time without time zone; give it a tzinfo, as datetime.now(timezone.utc) does")
+    return value
+
+
+def freeze_json(value: Any) -> Any:
+    """Return a JSON value in its immutable form, `tuple` for a list and `FrozenDict` for a dict; refuse others."""
+    if value is None or type(value) in (str, int, bool):
+        return value
+    if type(value) is float:
+        if value - value != 0:
+            raise ValueError(f"holds {value}, which is no number in JSON")
+        return value
+    if type(value) in (list, tuple):
+        return tuple(freeze_json(item) for item in value)
+    if isinstance(value, (dict, FrozenDict)):
+        for key in value:
+            if type(key) is not str:
+                raise ValueError(f"holds a mapping with the key {key!r}, but keys are strings in JSON")
+        return FrozenDict({key: freeze_json(item) for key, item in value.items()})
+    raise ValueError(
+        f"holds a {type(value).__name__}, but a field of type Any carries plain JSON only (str, int, float, bool, "
+        f"None, tuple, FrozenDict); give the field its own type"
+    )
+
+
+def exactly(model: type[BaseModel]) -> Guard:
+    """Refuse an instance of a subclass, which JSON would bring back as `model`."""
+
+    def check(value: Any) -> Any:
+        if type(value) is not model:
+            raise ValueError(
+                f"holds a {type(value).__name__}, which JSON would bring back as {model.__name__}; "
+                f"declare the field as a discriminated union"
+            )
+        return value
+
+    return check
+
+
+def one_of(guards: Mapping[Any, Guard | None]) -> Guard:
+    """Refuse an instance of a class that a discriminated union does not list."""
+
+    def check(value: Any) -> Any:
+        if type(value) not in guards:
+            names = " or ".join(member.__name__ for member in guards if isinstance(member, type))
+            raise ValueError(f"holds a {type(value).__name__}, which JSON would bring back as {names}; list it as well")
+        guard = guards[type(value)]
+        return guard(value) if guard else value
+
+    return check
+
+
+def optional(guard: Guard) -> Guard:
+    """Let None pass."""
+    return lambda value: None if value is None else guard(value)
+
+
+def items(container: Callable[[Iterable[Any]], Any], guard: Guard) -> Guard:
+    """Guard every item of a tuple or frozenset."""
+    if guard is freeze_json:
+        return lambda value: container(freeze_json(item) for item in value)
+
+    def check(value: Any) -> Any:
+        for item in value:
+            guard(item)
+        return value
+
+    return check
+
+
+def entries(guard: Guard) -> Guard:
+    """Guard every value of a `FrozenDict`."""
+    if guard is freeze_json:
+        return freeze_json
+
+    def check(value: Any) -> Any:
+        for item in value.values():
+            guard(item)
+        return value
+
+    return check
+
+
+def round_trip(annotation: Any) -> Guard:
+    """Refuse a value that does not come back from JSON as it was, found by trying it."""
+    adapters: list[TypeAdapter[Any]] = []
+
+    def check(value: Any) -> Any:
+        if not adapters:
+            adapters.append(TypeAdapter(tuple[annotation], config=JSON_CONFIG))
+        adapter = adapters[0]
+        try:
+            (back,) = adapter.validate_json(adapter.dump_json((value,), round_trip=True, fallback=to_plain))
+        except (PydanticSerializationError, ValueError) as error:
+            raise ValueError(f"does not survive JSON: {error}") from error
+        if trouble := difference(value, back):
+            raise ValueError(trouble)
+        return value
+
+    return check
+
+
+def difference(value: Any, back: Any) -> str | None:
+    """Return why a value is not what JSON brought back, or why it may not be shared; None where all is well."""
+    if type(value) is not type(back):
+        return f"holds a {type(value).__name__}, which JSON would bring back as {type(back).__name__}"
+    if isinstance(value, datetime.datetime):
+        return "holds a time without time zone" if value.tzinfo is None else _unequal(value, back)
+    if isinstance(value, tuple):
+        return _first(zip(value, back, strict=False)) or _unequal(len(value), len(back))
+    if isinstance(value, FrozenDict):
+        return _first(zip((*value, *value.values()), (*back, *back.values()), strict=False)) or _unequal(value, back)
+    if isinstance(value, frozenset):
+        return _unequal({(type(item), item) for item in value}, {(type(item), item) for item in back})
+    if isinstance(value, BaseModel):
+        return _first((value.__dict__[name], back.__dict__[name]) for name in value.__dict__)
+    if dataclasses.is_dataclass(value):
+        return _first((getattr(value, f.name), getattr(back, f.name)) for f in dataclasses.fields(value))
+    if type(value).__hash__ is None:
+        return f"holds a {type(value).__name__}, which can be changed"
+    return _unequal(value, back)
+
+
+def _first(pairs: Iterable[tuple[Any, Any]]) -> str | None:
+    return next((trouble for value, back in pairs if (trouble := difference(value, back))), None)
+
+
+def _unequal(value: Any, back: Any) -> str | None:
+    return None if value == back else f"holds {value!r}, which JSON would bring back as {back!r}"

@@ -1,0 +1,107 @@
+"""What comes out: findings of the check, failures of deliveries, and what a join hands to its handler.
+
+Plain frozen data. Nothing here decides anything; the checks, the ledger and assembly fill these in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+from swarmbus.events import Event
+
+E_co = TypeVar("E_co", bound=Event, covariant=True)
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One difference between table and code, or one weakness, that the check reports.
+
+    Attributes:
+        code: stable and documented by `swarmbus check --list`, such as `"SB102"`.
+        severity: an error keeps the swarm from starting, a warning does not.
+        message: what was found and what the table says.
+        role: name of the role it is about, if it is about one.
+        event: class name of the event it is about, if it is about one.
+        where: `"file:line"` of the handler or table, if it is known.
+        hint: what to do about it.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    role: str | None = None
+    event: str | None = None
+    where: str | None = None
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        remedy = f"\n    {self.hint}" if self.hint else ""
+        return f"{place}{self.code} {self.severity}: {self.message}{remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A delivery that failed for good.
+
+    Attributes:
+        role: name of the role.
+        handler: name of the role's method.
+        event: name of the event that was handled, such as `"task_planned"`.
+        event_id: id of its envelope.
+        item: index of the mapped item, if the handler was mapped.
+        key: the item's key, where the join names one.
+        attempt: number of the last attempt, from 1.
+        error_type: class name of the exception.
+        message: text of the exception.
+        exception: the exception itself, as long as it is in this process.
+    """
+
+    role: str
+    handler: str
+    event: str
+    event_id: str
+    item: int | None
+    key: str | None
+    attempt: int
+    error_type: str
+    message: str
+    exception: BaseException | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedItem(Generic[E_co]):
+    """A mapped item below a join's opener that failed: the item, its key, why, and what it contributed before."""
+
+    item: Any
+    key: str | None
+    error: Failure
+    done: tuple[E_co, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MissingItem:
+    """A mapped item below a join's opener that ended, or was cancelled, without a contribution."""
+
+    item: Any
+    key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Joined(Generic[E_co]):
+    """What a join gives its handler beside the opener.
+
+    Attributes:
+        done: the contributions, in item order; those outside any item follow in order of arrival.
+        failed: items that failed for good.
+        missing: items that ended without a contribution.
+        cancelled: items that a quorum or a deadline cut short.
+    """
+
+    done: tuple[E_co, ...] = ()
+    failed: tuple[FailedItem[E_co], ...] = ()
+    missing: tuple[MissingItem, ...] = ()
+    cancelled: tuple[MissingItem, ...] = ()

@@ -1,0 +1,58 @@
+"""Text that JSON can't carry, replaced where it comes in: lone surrogates and NUL become U+FFFD.
+
+Called at the edges (submit, model reply, tool result, document text); who calls it counts and reports.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from swarmbus.events import Event
+from swarmbus.frozen import FrozenDict
+
+E = TypeVar("E", bound=Event)
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_UNFIT = re.compile("[\x00\ud800-\udfff]")
+
+
+def clean_text(text: str) -> tuple[str, int]:
+    """Return the text with each lone surrogate and NUL replaced, one for one, and how many there were."""
+    if text.isascii() and "\0" not in text:
+        return text, 0
+    return _UNFIT.subn(REPLACEMENT, text)
+
+
+def clean_event(event: E) -> tuple[E, int]:
+    """Return the event with all its text cleaned, nested models included, and how many characters were replaced.
+
+    Without anything to replace the very same event comes back.
+    """
+    return _clean(event)
+
+
+def _clean(value: Any) -> tuple[Any, int]:
+    if isinstance(value, str) and type(value) is str:
+        return clean_text(value)
+    if isinstance(value, BaseModel):
+        changed, count = _clean_each(value.__dict__.items())
+        return (value.model_copy(update=dict(changed)), count) if count else (value, 0)
+    if isinstance(value, FrozenDict):
+        entries, count = _clean_each(value.items())
+        return (FrozenDict(entries), count) if count else (value, 0)
+    if isinstance(value, (tuple, frozenset)):
+        items, count = _clean_each(value)
+        return (_rebuilt(value, items), count) if count else (value, 0)
+    return value, 0
+
+
+def _clean_each(values: Any) -> tuple[list[Any], int]:
+    cleaned = [_clean(value) for value in values]
+    return [value for value, _ in cleaned], sum(count for _, count in cleaned)
+
+
+def _rebuilt(value: Any, items: list[Any]) -> Any:
+    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
