@@ -29,7 +29,17 @@ def text(name: str) -> str:
 def test_the_file_holds_twelve_documents_in_nine_formats() -> None:
     files = sorted(DOCUMENTS.iterdir())
     assert len(files) == 12
-    assert {file.suffix for file in files} == set(".csv .docx .eml .html .md .pdf .pptx .txt .xlsx".split())
+    assert {file.suffix for file in files} == {
+        ".csv",
+        ".docx",
+        ".eml",
+        ".html",
+        ".md",
+        ".pdf",
+        ".pptx",
+        ".txt",
+        ".xlsx",
+    }
 
 
 def test_the_measurements_come_every_ten_minutes() -> None:
