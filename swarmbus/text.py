@@ -1,17 +1,22 @@
-"""Text that JSON can't carry, replaced where it comes in: lone surrogates and NUL become U+FFFD.
+"""Text as it comes in: what JSON can't carry is replaced, and a misspelt name gets its near match.
 
-Called at the edges (submit, model reply, tool result, document text); who calls it counts and reports.
+The cleaning is called at the edges (submit, model reply, tool result, document text); who calls it counts and
+reports.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
 from swarmbus.events import Event
 from swarmbus.frozen import FrozenDict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 E = TypeVar("E", bound=Event)
 
@@ -32,6 +37,17 @@ def clean_event(event: E) -> tuple[E, int]:
     Without anything to replace the very same event comes back.
     """
     return _clean(event)
+
+
+def near_match(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the candidate most like a name that is none of them, if one is alike enough (cutoff from 0 to 1)."""
+    return next(iter(difflib.get_close_matches(name, sorted(set(candidates) - {name}), 1, cutoff)), None)
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """Return ` (did you mean ...?)` for a name with a near match, else nothing."""
+    match = near_match(name, candidates)
+    return f" (did you mean `{match}`?)" if match else ""
 
 
 def _clean(value: Any) -> tuple[Any, int]:

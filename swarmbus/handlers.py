@@ -1,0 +1,246 @@
+"""How a method of a role becomes a handler: `@on` for one event, or each item of it, and `@join` for many at once.
+
+The decorators only write down what they were told; what a handler accepts and publishes is read from its
+annotations, in `wiring`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import FrameType
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+
+from typing_extensions import Never
+
+from swarmbus.errors import Retryable
+from swarmbus.events import Event
+from swarmbus.text import did_you_mean
+
+E = TypeVar("E", bound=Event)
+O = TypeVar("O", bound=Event)  # noqa: E741 - the opener
+Item = TypeVar("Item")
+H = TypeVar("H", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
+E_contra = TypeVar("E_contra", contravariant=True)
+Item_contra = TypeVar("Item_contra", contravariant=True)
+
+Partial: TypeAlias = Literal["fail", "proceed"]
+
+SPEC = "__swarmbus_handler__"
+"""The attribute under which a handler carries its `HandlerSpec`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """When a delivery that failed is attempted again.
+
+    Attributes:
+        attempts: how many attempts there are at most, the first included.
+        delay: seconds before the second attempt.
+        factor: each further pause is this many times longer.
+        max_delay: seconds that no pause exceeds.
+        jitter: share of each pause that is left to chance, from 0 to 1.
+        on: the errors after which another attempt makes sense; all others are final.
+        fresh: whether another attempt forgets the recorded replies and pays for every call again.
+    """
+
+    attempts: int = 3
+    delay: float = 1.0
+    factor: float = 2.0
+    max_delay: float = 60.0
+    jitter: float = 0.1
+    on: tuple[type[Exception], ...] = (Retryable,)
+    fresh: bool = False
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1 or self.delay < 0 or self.max_delay < 0 or self.factor < 1 or not 0 <= self.jitter <= 1:
+            raise ValueError(f"{self} needs attempts >= 1, delay and max_delay >= 0, factor >= 1, jitter from 0 to 1")
+
+    def pause(self, attempt: int, chance: float) -> float:
+        """Return the seconds to wait after a failed attempt (from 1), `chance` being random from 0 to 1."""
+        full = min(self.delay * self.factor ** (attempt - 1), self.max_delay)
+        return full * (1 - self.jitter * chance)
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerSpec:
+    """What a decorator was told. See `on` and `join` for the meaning of each option.
+
+    Attributes:
+        names: what the names in the annotations meant where the role was made inside a function.
+    """
+
+    kind: Literal["on", "join"]
+    events: tuple[type[Event], ...] = ()
+    each: str | Callable[[Any], Iterable[Any]] | None = None
+    when: Callable[[Any], bool] | None = None
+    opener: type[Event] | None = None
+    key: str | None = None
+    expect: str | Callable[[Any], Iterable[str]] | None = None
+    partial: Partial = "fail"
+    quorum: int | None = None
+    deadline: float | None = None
+    timeout: float | None = None
+    retry: Retry | None = None
+    names: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+class MappedOn(Protocol[E_contra, Item_contra]):
+    """Decorates a method that takes an item, or the event and an item, first."""
+
+    @overload
+    def __call__(
+        self, handler: Callable[Concatenate[S, Item_contra, P], R], /
+    ) -> Callable[Concatenate[S, Item_contra, P], R]: ...
+
+    @overload
+    def __call__(
+        self, handler: Callable[Concatenate[S, E_contra, Item_contra, P], R], /
+    ) -> Callable[Concatenate[S, E_contra, Item_contra, P], R]: ...
+
+
+@overload
+def on(
+    *events: type[E],
+    each: Callable[[E], Iterable[Item]],
+    when: Callable[[E], bool] | None = None,
+    timeout: float | None = None,
+    retry: Retry | None = None,
+) -> MappedOn[E, Item]: ...
+
+
+@overload
+def on(
+    *events: type[E],
+    each: str | None = None,
+    when: Callable[[E], bool] | None = None,
+    timeout: float | None = None,
+    retry: Retry | None = None,
+) -> Callable[[H], H]: ...
+
+
+@overload
+def on(handler: H, /) -> H: ...
+
+
+def on(*events: Any, **options: Any) -> Any:
+    """Make a method of a role handle an event: `@on`, `@on(E)` or `@on(E1, E2, option=...)`.
+
+    Args:
+        events: the classes it handles; without any they are read from the annotation.
+        each: a field of the event, or a function of it, that holds a sequence: the method handles each item of
+            it, as a delivery of its own. With a function, the item (or the event and the item) comes first.
+        when: whether the method takes this event; an event that no handler of the role takes is an error.
+        timeout: seconds that one attempt may take; `math.inf` for no limit, default that of the role.
+        retry: when to attempt again, default that of the role.
+
+    Raises:
+        TypeError: an option that does not exist, or one of the wrong type.
+    """
+    if len(events) == 1 and not options and inspect.isroutine(events[0]):
+        return _attached(events[0], HandlerSpec("on"), sys._getframe(1))
+    _refuse_unknown("on", options, ("each", "when", "timeout", "retry"))
+    _check_classes("on", events)
+    spec = HandlerSpec("on", events, **options)
+    _check_options("on", spec)
+    return lambda handler: _attached(handler, spec, sys._getframe(1))
+
+
+def join(
+    *events: type[E],
+    per: type[O],
+    key: str | None = None,
+    expect: str | Callable[[O], Iterable[str]] | None = None,
+    partial: Partial = "fail",
+    quorum: int | None = None,
+    deadline: float | None = None,
+    timeout: float | None = None,
+    retry: Retry | None = None,
+    **unknown: Never,
+) -> Callable[[H], H]:
+    """Make a method of a role handle many events at once, when no more of them can come.
+
+    The method takes the opener and the `Joined` contributions.
+
+    Args:
+        events: the contributions.
+        per: the opener: each event of this class opens a join of what is published below it.
+        key: field of the contribution that names it.
+        expect: field of the opener, or function of it, with the keys that it promises; for naming only.
+        partial: whether a failed item fails the join (`"fail"`), or is handed to the method (`"proceed"`).
+        quorum: number of contributions after which the join does not wait for more.
+        deadline: seconds after which the join does not wait for more.
+        timeout: seconds that one attempt may take; `math.inf` for no limit, default that of the role.
+        retry: when to attempt again, default that of the role.
+
+    Raises:
+        TypeError: an option that does not exist, or one of the wrong type.
+    """
+    _refuse_unknown("join", unknown, ("per", "key", "expect", "partial", "quorum", "deadline", "timeout", "retry"))
+    if not events:
+        raise TypeError("join needs the class of its contributions: @join(StepDone, per=TaskPlanned)")
+    _check_classes("join", (*events, per))
+    spec = HandlerSpec(
+        "join", events, None, None, per, key, expect, partial, quorum, deadline, timeout, retry
+    )
+    _check_options("join", spec)
+    return lambda handler: _attached(handler, spec, sys._getframe(1))
+
+
+def spec_of(attribute: object) -> HandlerSpec | None:
+    """Return what a decorator wrote on an attribute of a role class, if it is a handler."""
+    spec = getattr(attribute, SPEC, None) if inspect.isroutine(attribute) or callable(attribute) else None
+    return spec if isinstance(spec, HandlerSpec) else None
+
+
+def _attached(handler: H, spec: HandlerSpec, frame: FrameType) -> H:
+    if not callable(handler) or isinstance(handler, type):
+        raise TypeError(f"@{spec.kind} decorates a method of a role, not {handler!r}")
+    function = inspect.unwrap(handler)
+    enclosing = frame.f_back
+    if enclosing is not None and enclosing.f_locals is not enclosing.f_globals:
+        used = {word for text in _annotation_texts(function) for word in re.findall(r"[^\W\d]\w*", text)}
+        names = {name: value for name, value in enclosing.f_locals.items() if name in used}
+        spec = replace(spec, names=names)
+    setattr(handler, SPEC, spec)
+    return handler
+
+
+def _annotation_texts(function: Callable[..., Any]) -> list[str]:
+    return [text for text in getattr(function, "__annotations__", {}).values() if isinstance(text, str)]
+
+
+def _refuse_unknown(decorator: str, options: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for option in options:
+        if option not in known:
+            raise TypeError(f"@{decorator} has no option {option!r}{did_you_mean(option, known)}; it takes {', '.join(known)}")
+
+
+def _check_classes(decorator: str, classes: tuple[Any, ...]) -> None:
+    for candidate in classes:
+        if not isinstance(candidate, type):
+            raise TypeError(f"@{decorator} takes event classes, not {candidate!r}")
+
+
+def _check_options(decorator: str, spec: HandlerSpec) -> None:
+    seconds = {"timeout": spec.timeout, "deadline": spec.deadline}
+    for option, value in seconds.items():
+        if value is not None and not (isinstance(value, (int, float)) and value > 0 and not math.isnan(value)):
+            raise TypeError(f"@{decorator}({option}={value!r}) takes a positive number of seconds")
+    if spec.each is not None and not (isinstance(spec.each, str) or callable(spec.each)):
+        raise TypeError(f"@{decorator}(each={spec.each!r}) takes the name of a field, or a function of the event")
+    if spec.when is not None and not callable(spec.when):
+        raise TypeError(f"@{decorator}(when={spec.when!r}) takes a function of the event")
+    if spec.retry is not None and not isinstance(spec.retry, Retry):
+        raise TypeError(f"@{decorator}(retry={spec.retry!r}) takes a Retry, such as Retry(attempts=3)")
+    if spec.partial not in ("fail", "proceed"):
+        raise TypeError(f'@{decorator}(partial={spec.partial!r}) takes "fail" or "proceed"')
+    if spec.quorum is not None and (not isinstance(spec.quorum, int) or spec.quorum < 1):
+        raise TypeError(f"@{decorator}(quorum={spec.quorum!r}) takes a number of contributions, at least 1")
