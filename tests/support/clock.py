@@ -1,9 +1,9 @@
-"""A clock that moves only when a test says so, on either event loop. It takes the place of the swarm's clock."""
+"""A clock that moves only when a test says so, on either event loop; it takes the place of `SystemClock`."""
 
 from __future__ import annotations
 
 import heapq
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import count
 
 import anyio
@@ -21,17 +21,13 @@ class FakeClock:
         self._sleepers: list[tuple[float, int, anyio.Event]] = []
         self._order = count()
 
-    def now(self) -> datetime:
-        """Return the date and time, with its zone."""
-        return self._start + timedelta(seconds=self._elapsed)
+    def time(self) -> float:
+        """Return the seconds since the epoch."""
+        return self._start.timestamp() + self._elapsed
 
     def monotonic(self) -> float:
         """Return the seconds since the clock was made."""
         return self._elapsed
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait until the test has moved the clock by this much."""
-        await self.sleep_until(self._elapsed + seconds)
 
     async def sleep_until(self, deadline: float) -> None:
         """Wait until `monotonic()` has reached `deadline`."""
