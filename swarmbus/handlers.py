@@ -37,6 +37,15 @@ SPEC = "__swarmbus_handler__"
 """The attribute under which a handler carries its `HandlerSpec`."""
 
 
+class ContextParameter:
+    """Marks a class whose instances a handler gets as its context.
+
+    The class is generic, and its first argument says which events the handler publishes early.
+    """
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Retry:
     """When a delivery that failed is attempted again.

@@ -1,0 +1,144 @@
+"""The base class of roles: a name, settings, resources, and methods that handle events.
+
+A role never holds the bus. What its handlers accept and publish is read in `wiring`; running them is for assembly
+and delivery.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import re
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import BaseModel
+
+from swarmbus.errors import RoleError
+from swarmbus.events import snake_case
+from swarmbus.fields import compile_guards
+from swarmbus.text import near_match
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from typing_extensions import Self
+
+    from swarmbus.handlers import Retry
+    from swarmbus.role_context import RoleContext
+    from swarmbus.thinking.limits import Limits
+    from swarmbus.thinking.models import Model
+
+SETTINGS = ("instructions", "tools", "model", "limits", "concurrency", "history", "State", "retry", "timeout")
+"""The class attributes that mean something to swarmbus; `named` takes all of them but `State`."""
+
+_NAME = re.compile(r"\w+(?:-\w+)*")
+_RESERVED = ("client", "system", "external")
+
+
+class Role:
+    """Handles events: subclass it, give it settings and methods decorated with `@on` or `@join`.
+
+    A role object is shared by all runs, so that no attribute may be set while it is running: what has to be
+    remembered within a run belongs into a nested frozen model `State`, taken as a parameter. A subclass's
+    `__init__` need not call `super().__init__()`. The docstring is documentation and never a prompt.
+
+    Attributes:
+        name: how the event table calls it; the class name in snake_case unless set.
+        instructions: the system prompt of its agent, or a function from the context to it.
+        tools: exactly the tools that its agent has.
+        model: the model of its agent, or the name of one; None for the swarm's.
+        limits: of its agent; None for the swarm's.
+        concurrency: how many deliveries it handles at a time, over all runs of the process; from 1.
+        history: whether its agent remembers within one delivery, or over all deliveries of a run.
+        retry: when a failed delivery is attempted again, unless the handler says so; None for the swarm's.
+        timeout: seconds for one attempt, unless the handler says so; None for the swarm's.
+
+    Raises:
+        RoleError: a class attribute that looks like a misspelt setting, or a setting that can't be.
+    """
+
+    name: str = "role"
+    instructions: str | Callable[[RoleContext[Any, Any]], str] = ""
+    tools: Sequence[Any] = ()
+    model: Model | str | None = None
+    limits: Limits | None = None
+    concurrency: int = 1
+    history: Literal["delivery", "run"] = "delivery"
+    retry: Retry | None = None
+    timeout: float | None = None
+
+    _open: int = 0  # swarms that run it now
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "name" not in vars(cls):
+            cls.name = snake_case(cls.__name__)
+        _refuse_misspelt(cls)
+        _check_settings(cls)
+
+    def __setattr__(self, attribute: str, value: Any) -> None:
+        if self._open and attribute != "_open":
+            raise RoleError(
+                f"{self.name}.{attribute} can't be set while the role is running, for it is shared by all runs; "
+                f"use State: a nested frozen model, changed with ctx.update({attribute}=...)"
+            )
+        super().__setattr__(attribute, value)
+
+    def named(self, name: str, **settings: Any) -> Self:
+        """Return a copy under another name, with some settings changed.
+
+        Raises:
+            RoleError: a setting that does not exist, or that can't be.
+        """
+        allowed = [setting for setting in SETTINGS if setting != "State"]
+        for setting in settings:
+            if setting not in allowed:
+                match = near_match(setting, allowed)
+                told = f"; did you mean {match}?" if match else ""
+                raise RoleError(f"{type(self).__name__} has no setting {setting!r}{told} There are {', '.join(allowed)}")
+        twin = copy.copy(self)
+        twin.__dict__.pop("_open", None)
+        for setting, value in {"name": name, **settings}.items():
+            object.__setattr__(twin, setting, value)
+        _check_settings(twin)
+        return twin
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Hold the role's resources while a swarm is open; override it to open and close them."""
+        yield
+
+
+def _refuse_misspelt(cls: type[Role]) -> None:
+    own = {**inspect.get_annotations(cls), **vars(cls)}
+    for attribute, value in own.items():
+        if attribute.startswith("_") or attribute in SETTINGS or attribute == "name":
+            continue
+        if inspect.isroutine(value) or hasattr(value, "__get__"):
+            continue
+        if match := near_match(attribute, SETTINGS, 0.75):
+            raise RoleError(
+                f"{cls.__name__}.{attribute} is no setting; did you mean {match}? "
+                f"(An attribute of your own needs a name less like it, or an underscore before it.)"
+            )
+
+
+def _check_settings(role: Role | type[Role]) -> None:
+    """Refuse settings that can't be."""
+    owner = role.__name__ if isinstance(role, type) else role.name
+    if not isinstance(role.name, str) or not _NAME.fullmatch(role.name) or role.name in _RESERVED:
+        raise RoleError(f"{role.name!r} can't name a role; use letters, digits, _ and -, and none of {_RESERVED}")
+    if not isinstance(role.concurrency, int) or role.concurrency < 1:
+        raise RoleError(f"{owner}.concurrency is {role.concurrency!r}; it is a number of deliveries, at least 1")
+    if role.history not in ("delivery", "run"):
+        raise RoleError(f'{owner}.history is {role.history!r}; it is "delivery" or "run"')
+    if role.timeout is not None and not role.timeout > 0:
+        raise RoleError(f"{owner}.timeout is {role.timeout!r}; it is a positive number of seconds, or None")
+    if isinstance(role.tools, (str, bytes)) or not isinstance(role.tools, (tuple, list)):
+        raise RoleError(f"{owner}.tools is {role.tools!r}; it is a tuple of tools: (search,)")
+    state: Any = getattr(role, "State", None)
+    if state is not None:
+        if not (isinstance(state, type) and issubclass(state, BaseModel)) or not state.model_config.get("frozen"):
+            raise RoleError(f"{owner}.State has to be a frozen model: class State(BaseModel, frozen=True)")
+        compile_guards(state)
