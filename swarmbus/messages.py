@@ -272,13 +272,13 @@ class ModelReply:
 
     Attributes:
         message: what the model said.
-        usage: what this one call cost.
+        usage: what this one call cost; None where the server did not say, so that it has to be estimated.
         finish: why the model stopped.
         model: the name of the model that answered.
     """
 
     message: AssistantMessage
-    usage: Usage = Usage(calls=1)
+    usage: Usage | None = None
     finish: FinishReason = "stop"
     model: str = ""
 
@@ -314,6 +314,11 @@ def messages_from_json(data: bytes | str) -> tuple[Message, ...]:
         pydantic.ValidationError: the data is no such history.
     """
     return _messages_adapter().validate_json(data)
+
+
+def message_to_json(message: Message) -> bytes:
+    """Return one message as UTF-8 JSON, always the same for equal messages."""
+    return _messages_adapter().dump_json((message,))
 
 
 def arguments_text(arguments: Mapping[str, Any]) -> str:

@@ -1,0 +1,280 @@
+"""The agent: instructions, model, tools and limits with a conversation, wrapped round the stateless loop."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, overload
+
+import anyio
+from anyio import lowlevel
+from typing_extensions import Self, TypeForm, TypeVar
+
+from swarmbus.messages import Message, ModelSettings, Usage, UserMessage
+from swarmbus.thinking.hooks import Hooks
+from swarmbus.thinking.limits import Limits, Repetition
+from swarmbus.thinking.loop import run_loop
+from swarmbus.thinking.loop_state import LoopSetup, LoopState, MessageQueue, Reporter
+from swarmbus.thinking.models.registry import resolve_model
+from swarmbus.thinking.output import output_for
+from swarmbus.thinking.prices import price_of
+from swarmbus.thinking.recording import Recorder
+from swarmbus.thinking.tools import toolset
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from swarmbus.calls import CallLog
+    from swarmbus.messages import Content
+    from swarmbus.thinking.limits import Spending, StopReason
+    from swarmbus.thinking.loop_events import LoopEvent
+    from swarmbus.thinking.loop_state import Approve, Observer, QueueMode
+    from swarmbus.thinking.models.base import Model
+    from swarmbus.thinking.tools import Tool
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentResult(Generic[T]):
+    """What came of one run of an agent.
+
+    Attributes:
+        output: the answer.
+        messages: the whole history, valid to go on from; the instructions are not part of it.
+        usage: what the model calls cost, those answered from records included.
+        stop_reason: `done`, or `turns` where the answer is the last word at the limit of turns.
+    """
+
+    output: T
+    messages: tuple[Message, ...]
+    usage: Usage
+    stop_reason: StopReason
+
+
+class Agent:
+    """Answers prompts with a model and tools, and remembers the conversation.
+
+    A run goes on from the history of the runs before it. Runs that overlap fork the history: none of them sees the
+    others, and the agent's own history stays as it was before them; each result has its fork.
+    """
+
+    def __init__(
+        self,
+        model: str | Model,
+        instructions: str = "",
+        tools: Iterable[Tool[..., Any] | Callable[..., Any]] = (),
+        hooks: Hooks = Hooks(),
+        limits: Limits = Limits(),
+        *,
+        settings: ModelSettings = ModelSettings(),
+        history: Sequence[Message] = (),
+        deps: Any = None,
+        calls: CallLog | None = None,
+        spending: Spending | None = None,
+        approve: Approve | None = None,
+        on_event: Observer | None = None,
+        run_id: str = "",
+        role: str = "",
+        delivery: str = "",
+        queues: QueueMode = "all",
+    ) -> None:
+        """Make an agent.
+
+        Args:
+            model: a model, or the name of one.
+            instructions: what the model is told before everything else.
+            tools: what the model may call; plain functions become tools.
+            hooks: functions that step into the loop.
+            limits: what each run may use up.
+            settings: how the model is to answer.
+            history: the conversation to go on from.
+            deps: what tools find in `ctx.deps`.
+            calls: recorded calls, used again and added to.
+            spending: a purse outside the agent that every model call is paid from.
+            approve: asks a person about calls of tools that need it; without it they are not run.
+            on_event: is called with every loop event, in the loop's task.
+            run_id: the run that events and tools name.
+            role: the role that events and tools name.
+            delivery: the delivery that events name and idempotency keys depend on.
+            queues: whether all waiting texts of `steer` and `follow_up` enter together, or one at a time.
+
+        Raises:
+            UnknownModel: nothing resolves the model's name.
+            UnknownPrice: `limits.usd` is set, and the model's price is not known.
+            ToolDefinitionError: a tool's signature says too little, or two have one name.
+        """
+        self.model = resolve_model(model)
+        self.instructions = instructions
+        self.tools = toolset(tools)
+        self.hooks = hooks
+        self.limits = limits
+        self.settings = settings
+        self.history: tuple[Message, ...] = tuple(history)
+        self._deps = deps
+        self._calls = calls
+        self._spending = spending
+        self._approve = approve
+        self._on_event = on_event
+        self._place = (run_id, role, delivery)
+        self._steering = MessageQueue(queues)
+        self._follow_ups = MessageQueue(queues)
+        self._price = price_of(self.model.name) if limits.usd is not None else None
+        self._trunk: set[_Run] = set()
+
+    def steer(self, text: str) -> None:
+        """Add a message that enters after the current batch of tools and before the next model call."""
+        self._steering.put(text)
+
+    def follow_up(self, text: str) -> None:
+        """Add a message that enters only when the loop would stop, and keeps it going."""
+        self._follow_ups.put(text)
+
+    @overload
+    async def run(self, prompt: Content, *, history: Sequence[Message] | None = None) -> AgentResult[str]: ...
+    @overload
+    async def run(
+        self, prompt: Content, output: TypeForm[T], *, history: Sequence[Message] | None = None
+    ) -> AgentResult[T]: ...
+    async def run(
+        self, prompt: Content, output: Any = str, *, history: Sequence[Message] | None = None
+    ) -> AgentResult[Any]:
+        """Answer a prompt.
+
+        Args:
+            prompt: what is asked, as text or as parts.
+            output: the type of the answer: anything pydantic can validate, text by default.
+            history: the conversation to go on from, instead of the agent's own.
+
+        Raises:
+            AgentStopped: there is no answer; never half of one.
+            ModelError: the model layer gave up.
+        """
+        return await self._run(prompt, output, history, self._on_event)
+
+    def stream(self, prompt: Content, output: Any = str, *, history: Sequence[Message] | None = None) -> AgentStream:
+        """Answer a prompt and watch: iterate over the result for the loop's events.
+
+        Leaving the iteration early is safe inside `async with agent.stream(...) as events`, which cancels the run.
+        """
+
+        async def start(observer: Observer) -> AgentResult[Any]:
+            def both(event: LoopEvent) -> None:
+                observer(event)
+                if self._on_event is not None:
+                    self._on_event(event)
+
+            return await self._run(prompt, output, history, both)
+
+        return AgentStream(start)
+
+    async def _run(
+        self, prompt: Content, output: Any, history: Sequence[Message] | None, observer: Observer | None
+    ) -> AgentResult[Any]:
+        run = _Run(forked=history is not None or bool(self._trunk))
+        for other in self._trunk:
+            other.forked = True
+        self._trunk.add(run)
+        state = self._state(self.history if history is None else history, observer)
+        try:
+            await lowlevel.checkpoint()  # runs started together fork from the same history, however fast they end
+            answer, reason = await run_loop(self._setup(output), state, UserMessage(prompt))
+            return AgentResult(answer, tuple(state.messages), state.usage, reason)
+        finally:
+            self._trunk.discard(run)
+            if not run.forked:
+                self.history = tuple(state.messages)
+
+    def _state(self, history: Sequence[Message], observer: Observer | None) -> LoopState:
+        seconds = self.limits.seconds
+        return LoopState(
+            list(history),
+            Reporter(*self._place, observer),
+            Repetition(self.limits),
+            deadline=float("inf") if seconds is None else anyio.current_time() + seconds,
+        )
+
+    def _setup(self, output: Any) -> LoopSetup:
+        return LoopSetup(
+            model=self.model,
+            instructions=self.instructions,
+            tools=self.tools,
+            hooks=self.hooks,
+            limits=self.limits,
+            settings=self.settings,
+            output=output_for(output),
+            deps=self._deps,
+            recorder=Recorder(self._calls),
+            steering=self._steering,
+            follow_ups=self._follow_ups,
+            spending=self._spending,
+            approve=self._approve,
+            price=self._price,
+        )
+
+
+class AgentStream:
+    """The loop events of one run, as they happen; the run is over when the iteration is.
+
+    Attributes:
+        result: what came of the run, once it is over.
+    """
+
+    def __init__(self, start: Callable[[Observer], Awaitable[AgentResult[Any]]]) -> None:
+        self._start = start
+        self._opened: AbstractAsyncContextManager[AsyncIterator[LoopEvent]] | None = None
+        self.result: AgentResult[Any] | None = None
+
+    async def __aenter__(self) -> AsyncIterator[LoopEvent]:
+        assert self._opened is None
+        self._opened = self._open()
+        return await self._opened.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        assert self._opened is not None
+        return await self._opened.__aexit__(kind, error, traceback)
+
+    async def __aiter__(self) -> AsyncIterator[LoopEvent]:
+        async with self as events:
+            async for event in events:
+                yield event
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[AsyncIterator[LoopEvent]]:
+        send, receive = anyio.create_memory_object_stream[Any](float("inf"))
+        failure: list[Exception] = []
+
+        async def watch() -> None:
+            with send:
+                try:
+                    self.result = await self._start(send.send_nowait)
+                except Exception as error:  # noqa: BLE001  # raised to whoever iterates, without a group around it
+                    failure.append(error)
+
+        problem: Exception | None = None
+        async with anyio.create_task_group() as group:
+            group.start_soon(watch)
+            with receive:
+                try:
+                    yield _until(receive, failure)
+                except Exception as error:  # noqa: BLE001  # raised again below, without a group around it
+                    problem = error
+            group.cancel_scope.cancel()
+        if problem is not None:
+            raise problem
+
+
+async def _until(receive: Any, failure: list[Exception]) -> AsyncIterator[LoopEvent]:
+    async for event in receive:
+        yield event
+    if failure:
+        raise failure[0]
+
+
+@dataclass(slots=True, eq=False)
+class _Run:
+    forked: bool

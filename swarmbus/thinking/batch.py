@@ -1,0 +1,236 @@
+"""Runs the tool calls of one reply: one result per call, with the same id, whatever happens.
+
+Here is one of the two places that catch every exception: what a tool raises becomes a result that the model reads.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio import CancelScope, from_thread, to_thread
+
+from swarmbus.errors import ToolError
+from swarmbus.messages import ToolCall
+from swarmbus.text import clean_text
+from swarmbus.thinking.cancellation import being_cancelled
+from swarmbus.thinking.hooks import Allow, Block, Change, HookFailed, ask_hook
+from swarmbus.thinking.loop_events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
+from swarmbus.thinking.tool_result import ToolResult, readable
+from swarmbus.thinking.tools import Tool, ToolContext
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from swarmbus.thinking.loop_state import LoopSetup, LoopState
+
+NOT_STARTED = "the run was cancelled before this call started"
+CUT_SHORT = "the run was cancelled while this call was under way; it may have taken effect"
+
+
+class Batch:
+    """The calls of one reply under way.
+
+    Attributes:
+        results: the result of each call, by position; complete once `run` is over, in every case.
+    """
+
+    def __init__(self, setup: LoopSetup, state: LoopState, calls: Sequence[ToolCall]) -> None:
+        self._setup = setup
+        self._state = state
+        self._calls = calls
+        self._started: dict[int, float] = {}
+        self._open_ids: set[str] = set()
+        self.results: dict[int, ToolResult] = {}
+
+    async def run(self, given: Mapping[int, ToolResult]) -> None:
+        """Give each call its result.
+
+        The calls run one after the other where there is one or a tool asks for it, side by side otherwise.
+
+        Args:
+            given: the results of calls that must not run, by position.
+
+        Raises:
+            BaseException: what is no `Exception` passes through, with the results completed.
+        """
+        tools = self._setup.tools
+        waiting = [position for position in range(len(self._calls)) if position not in given]
+        one_by_one = len(waiting) == 1 or any(
+            call.name in tools and tools[call.name].options.sequential for call in self._calls
+        )
+        try:
+            for position, result in given.items():
+                self._start(position)
+                self._end(position, result)
+            if one_by_one:
+                for position in waiting:
+                    self._start(position)
+                    await self._answer(position)
+            elif waiting:
+                await self._run_side_by_side(waiting)
+        finally:
+            self._complete()
+
+    async def _run_side_by_side(self, waiting: Sequence[int]) -> None:
+        escaped: list[BaseException] = []
+
+        async def answer(position: int) -> None:
+            try:
+                await self._answer(position)
+            except anyio.get_cancelled_exc_class():
+                raise
+            except BaseException as error:  # noqa: BLE001  # goes on below, without a group around it
+                escaped.append(error)
+                group.cancel_scope.cancel()
+
+        for position in waiting:
+            self._start(position)
+        async with anyio.create_task_group() as group:
+            for position in waiting:
+                group.start_soon(answer, position)
+        if escaped:
+            raise escaped[0]
+
+    def _start(self, position: int) -> None:
+        self._started[position] = time.monotonic()
+        self._open_ids.add(self._calls[position].id)
+        self._state.reporter.emit(ToolExecutionStart, call=self._calls[position])
+
+    def _end(self, position: int, result: ToolResult, *, replayed: bool = False) -> None:
+        self.results[position] = result
+        self._open_ids.discard(self._calls[position].id)
+        seconds = time.monotonic() - self._started[position]
+        self._state.reporter.emit(
+            ToolExecutionEnd, call=self._calls[position], result=result, seconds=seconds, replayed=replayed
+        )
+
+    def _complete(self) -> None:
+        for position in range(len(self._calls)):
+            if position in self.results:
+                continue
+            if position in self._started:
+                self._end(position, ToolResult.failed("cancelled", CUT_SHORT))
+            else:
+                self._start(position)
+                self._end(position, ToolResult.failed("skipped", NOT_STARTED))
+
+    async def _answer(self, position: int) -> None:
+        call = self._calls[position]
+        recorded = await self._setup.recorder.recorded_result(call)
+        result = recorded if recorded is not None else await self._run_call(call)
+        self._end(position, await self._after(call, result), replayed=recorded is not None)
+
+    async def _run_call(self, call: ToolCall) -> ToolResult:
+        tool = self._setup.tools.get(call.name)
+        if tool is None:
+            available = ", ".join(self._setup.tools) or "none"
+            return ToolResult.failed("unknown_tool", f"{call.name!r} does not exist; available: {available}")
+        try:
+            arguments = tool.signature.parse(call.arguments)
+            arguments = await self._permitted(tool, call, arguments)
+        except ValueError as error:
+            return ToolResult.failed("invalid_arguments", str(error))
+        except (_Blocked, HookFailed) as error:
+            return ToolResult.failed("blocked", str(error))
+        result = await self._execute(tool, call, arguments)
+        if result.ok:
+            await self._setup.recorder.keep_result(call, result)
+        return result
+
+    async def _permitted(self, tool: Tool[..., Any], call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments to run with.
+
+        Raises:
+            _Blocked: a hook or a person says no, or nobody is there to be asked.
+            ValueError: a hook changed the arguments to some that do not fit.
+        """
+        if self._setup.hooks.before_tool_call is not None:
+            match await ask_hook(self._setup.hooks.before_tool_call, call, arguments):
+                case None | Allow():
+                    pass
+                case Change(arguments=changed):
+                    arguments = tool.signature.check(changed)
+                case Block(reason=reason):
+                    raise _Blocked(f"not run: {reason}")
+                case other:
+                    raise _Blocked(f"not run: the hook before tool calls answered {other!r}, which decides nothing")
+        if tool.options.approval:
+            if self._setup.approve is None:
+                raise _Blocked("not run: the call needs a person's approval, and nobody can be asked")
+            if not await self._setup.approve(call, arguments):
+                raise _Blocked("not run: a person refused this call")
+        return arguments
+
+    async def _execute(self, tool: Tool[..., Any], call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
+        limit = tool.options.timeout or self._setup.limits.tool_timeout
+        with CancelScope() as scope:
+            if limit is not None:
+                scope.deadline = anyio.current_time() + limit
+            try:
+                value = await self._call_function(tool, call, arguments, scope, limit)
+                return _result(tool, value)
+            except anyio.get_cancelled_exc_class():
+                if scope.cancel_called or being_cancelled():
+                    raise
+                return ToolResult.failed("raised", "the tool was cancelled from within")
+            except ToolError as error:
+                return ToolResult.failed("raised", str(error))
+            except Exception as error:  # noqa: BLE001  # whatever a tool raises, the model reads it
+                return ToolResult.failed("raised", f"{type(error).__name__}: {error}")
+        return ToolResult.failed("timed_out", f"no result within {limit:g} seconds; the call may have taken effect")
+
+    async def _call_function(
+        self, tool: Tool[..., Any], call: ToolCall, arguments: dict[str, Any], scope: CancelScope, limit: float | None
+    ) -> Any:
+        if tool.signature.context_parameter is not None:
+            arguments = {**arguments, tool.signature.context_parameter: self._context(tool, call, scope, limit)}
+        if tool.is_async:
+            return await tool(**arguments)
+        return await to_thread.run_sync(partial(tool, **arguments), abandon_on_cancel=True)
+
+    def _context(
+        self, tool: Tool[..., Any], call: ToolCall, scope: CancelScope, limit: float | None
+    ) -> ToolContext[Any]:
+        def report(data: Any) -> None:
+            if call.id not in self._open_ids:  # a thread that was given up goes on talking
+                return
+            if limit is not None:
+                scope.deadline = anyio.current_time() + limit
+            self._state.reporter.emit(ToolExecutionUpdate, call=call, data=data)
+
+        reporter = self._state.reporter
+        progress: Callable[[Any], None] = report if tool.is_async else partial(from_thread.run_sync, report)
+        return ToolContext(
+            run_id=reporter.run_id,
+            role=reporter.role,
+            call_id=call.id,
+            idempotency_key=self._setup.recorder.idempotency_key(reporter.delivery, call),
+            deps=self._setup.deps,
+            _report=progress,
+            _whole_results=self._state.whole_results,
+        )
+
+    async def _after(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        hook = self._setup.hooks.after_tool_call
+        if hook is None:
+            return result
+        try:
+            changed = await ask_hook(hook, call, result)
+        except HookFailed as error:
+            return ToolResult.failed("raised", str(error))
+        assert isinstance(changed, ToolResult)
+        return changed
+
+
+class _Blocked(Exception):  # noqa: N818  # a decision, not an error
+    """A call may not run."""
+
+
+def _result(tool: Tool[..., Any], value: Any) -> ToolResult:
+    if isinstance(value, ToolResult):
+        return value
+    shown = tool.options.project(value) if tool.options.project is not None else value
+    return ToolResult.returned(value, clean_text(readable(shown))[0])

@@ -1,0 +1,1 @@
+"""Everything that answers a `ModelRequest`: the protocol, the scripted model, model servers, and how names resolve."""

@@ -1,0 +1,77 @@
+"""What a model is to the loop: one method, and a few facts about what it can do."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from swarmbus.errors import ModelsSwitchedOff
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from swarmbus.messages import ModelRequest, StreamPart
+
+OutputMode = Literal["native", "tool", "prompted"]
+
+ANSWER_TOOL = "final_answer"
+"""The name of the tool by which a model gives a typed answer, where it does so by a tool."""
+
+RESULT_FIELD = "result"
+"""The one field of the object that an answer is wrapped in, where its type is no object itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProfile:
+    """What a model can do.
+
+    Attributes:
+        output: how a typed answer is asked for: the server enforces a JSON schema, the model calls a tool whose
+            arguments are the answer, or the schema stands in the prompt.
+        output_with_tools: the same where the model has tools as well.
+        window: the context window in tokens, or None where it is not known.
+    """
+
+    output: OutputMode = "native"
+    output_with_tools: OutputMode = "native"
+    window: int | None = None
+
+
+DEFAULT_PROFILE = ModelProfile()
+
+
+class Model(Protocol):
+    """Whatever answers requests.
+
+    An implementation may also have a `profile: ModelProfile`; without one it counts as able to do everything.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name, which stands for the model in records: equal names answer alike."""
+        ...
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[StreamPart]:
+        """Ask the model: yield what comes as it comes, and a `ModelReply` as the last part.
+
+        Raises:
+            ModelError: there is no complete answer; it says by its class why.
+        """
+        ...
+
+
+def profile_of(model: Model) -> ModelProfile:
+    """Return what a model says it can do."""
+    profile: ModelProfile = getattr(model, "profile", DEFAULT_PROFILE)
+    return profile
+
+
+def require_models_allowed(name: str) -> None:
+    """Refuse a real model call while the environment says that there must be none.
+
+    Raises:
+        ModelsSwitchedOff: SWARMBUS_NO_MODELS is set, and not to 0.
+    """
+    if os.environ.get("SWARMBUS_NO_MODELS", "0") not in {"", "0"}:
+        raise ModelsSwitchedOff(f"{name} was called while SWARMBUS_NO_MODELS is set; use a ScriptedModel here")

@@ -1,0 +1,64 @@
+"""Several models in order of preference: where one fails for good, the next is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from swarmbus.errors import AnswerFiltered, ModelError, ModelsSwitchedOff
+from swarmbus.messages import Restarted
+from swarmbus.thinking.models.base import ModelProfile, profile_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from swarmbus.messages import ModelRequest, StreamPart
+    from swarmbus.thinking.models.base import Model
+
+_FINAL = (AnswerFiltered, ModelsSwitchedOff)
+"""What another model is not asked about: a refusal of the content is no failure."""
+
+
+class FallbackModel:
+    """Asks the first model, and the next one whenever one fails."""
+
+    def __init__(self, models: Sequence[Model]) -> None:
+        if not models:
+            raise ValueError("a fallback needs at least one model")
+        self._models = tuple(models)
+        self.profile = _common(self._models)
+
+    @property
+    def name(self) -> str:
+        """The names of all models, in order."""
+        return " | ".join(model.name for model in self._models)
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPart]:
+        """Yield the parts of the first model that answers.
+
+        Raises:
+            ModelError: the last model's error, where none answers.
+        """
+        for model in self._models[:-1]:
+            try:
+                async for part in model.stream(request):
+                    yield part
+            except _FINAL:
+                raise
+            except ModelError as error:
+                yield Restarted(f"{model.name} failed: {error}", 0.0)
+            else:
+                return
+        async for part in self._models[-1].stream(request):
+            yield part
+
+
+def _common(models: Sequence[Model]) -> ModelProfile:
+    """Return what all models can do."""
+    profiles = [profile_of(model) for model in models]
+    order = ("prompted", "tool", "native")
+    windows = [profile.window for profile in profiles if profile.window is not None]
+    return ModelProfile(
+        output=min((profile.output for profile in profiles), key=order.index),
+        output_with_tools=min((profile.output_with_tools for profile in profiles), key=order.index),
+        window=min(windows, default=None),
+    )
