@@ -5,12 +5,16 @@ Plain frozen data. Nothing here decides anything; the checks, the ledger and ass
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 from swarmbus.events import Event
+from swarmbus.messages import Usage
 
 E_co = TypeVar("E_co", bound=Event, covariant=True)
+
+R_co = TypeVar("R_co", covariant=True)
 
 Severity = Literal["error", "warning"]
 
@@ -105,3 +109,47 @@ class Joined(Generic[E_co]):
     failed: tuple[FailedItem[E_co], ...] = ()
     missing: tuple[MissingItem, ...] = ()
     cancelled: tuple[MissingItem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle:
+    """Something that happened to a run or a delivery, as those who watch a run see it.
+
+    Attributes:
+        type: `run_done`, `run_failed`, … (always the last), `delivery_started`, `delivery_committed`, `delivery_retried`,
+            `delivery_failed`, `call_recorded`, `question_asked` or `progress`.
+        time: seconds since the epoch.
+        envelope: number of the envelope in its run; item: index of the mapped item.
+    """
+
+    type: str
+    run_id: str
+    time: float
+    role: str | None = None
+    handler: str | None = None
+    envelope: int | None = None
+    item: int | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult(Generic[R_co]):
+    """What a run brought.
+
+    Attributes:
+        output: the result event; None where the run ended without one.
+        run_id: the run's id.
+        usage: what its model calls cost; usage_by_role: the same for each role that made some.
+        failures: the deliveries that failed for good and that nobody mended.
+        warnings: what should not have happened and did no harm, and what was cut when the run ended.
+        started, ended: seconds since the epoch.
+    """
+
+    output: R_co
+    run_id: str
+    usage: Usage
+    usage_by_role: Mapping[str, Usage]
+    failures: tuple[Failure, ...]
+    warnings: tuple[str, ...]
+    started: float
+    ended: float

@@ -1,0 +1,181 @@
+"""One try at one delivery, and what it may do to the outside before it returns: publish early, ask a person, show progress."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from swarmbus.delivery.calllog import AttemptCalls
+from swarmbus.errors import HandlerTimedOut
+from swarmbus.events import event_name, to_json
+from swarmbus.records import Asked, Published
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from pydantic import TypeAdapter
+
+    from swarmbus.delivery.deliveries import Delivery
+    from swarmbus.delivery.runs import RunState
+    from swarmbus.delivery.transports.base import Slot
+    from swarmbus.events import Event
+    from swarmbus.records import Change, Record, Routes
+
+
+@dataclass(frozen=True, slots=True)
+class Handled:
+    """What a handler brought: the events it returned and the changes to its role's state."""
+
+    outputs: tuple[Event, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+
+class AttemptPort:
+    """What the bus offers an attempt.
+
+    Attributes:
+        prepare: decides where an event goes, or refuses it; room: waits until its receivers have room.
+    """
+
+    def __init__(
+        self,
+        prepare: Callable[[str, Event], Routes | None],
+        room: Callable[[str, Event], Awaitable[None]],
+        write: Callable[[RunState, Record], Awaitable[Any]],
+        time: Callable[[], float],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self.prepare = prepare
+        self.room = room
+        self.write = write
+        self.time = time
+        self.monotonic = monotonic
+
+
+class Attempt:
+    """One try at one delivery.
+
+    Attributes:
+        number: from 1; an answer from a person continues the same attempt.
+        calls: the recorded calls of the delivery.
+    """
+
+    def __init__(self, port: AttemptPort, slot: Slot, run: RunState, delivery: Delivery, *, fresh: bool) -> None:
+        self.run = run
+        self.delivery = delivery
+        self.number = delivery.attempt
+        self.slot = slot
+        self._port = port
+        self._questions = 0
+        self._earlier = list(delivery.early) if delivery.early else None
+        self.calls = AttemptCalls(
+            delivery.key, run.calls.of(delivery.key), port.time, lambda called: port.write(run, called), fresh=fresh
+        )
+
+    @property
+    def role(self) -> str:
+        """The name of the role that handles the delivery."""
+        return self.delivery.handler.role
+
+    @property
+    def event_id(self) -> str:
+        """The id of the envelope."""
+        return self.run.ledger.event_id(self.delivery.envelope)
+
+    @property
+    def delivery_id(self) -> str:
+        """A text that identifies the delivery among all runs."""
+        item = f"#{self.delivery.item}" if self.delivery.item >= 0 else ""
+        return f"{self.event_id}>{self.delivery.handler.qualified}{item}"
+
+    async def publish(self, event: Event, *, after: float | None = None, key: str | None = None) -> None:
+        """Publish an event before the handler returns, `after` seconds from now if given.
+
+        Raises:
+            PublishError: the table does not allow it; nothing was delivered.
+        """
+        routes = self._port.prepare(self.role, event)
+        await self.calls.flush()
+        if self._published_before(event, key):
+            return
+        with Waiting(self):
+            await self._port.room(self.role, event)
+        now = self._port.time()
+        due = now + after if after is not None else None
+        await self._port.write(
+            self.run, Published(now, self.delivery.key, self.number, event, routes, due, key)
+        )
+
+    async def ask(self, content: Mapping[str, Any], reply: TypeAdapter[Any]) -> Any:
+        """Return a person's answer; where there is none yet, suspend the delivery, and never come back."""
+        place = self._questions
+        self._questions += 1
+        question = f"{self.delivery_id}?{place}"
+        answers = self.delivery.answers
+        if answers is not None and question in answers:
+            return answers[question]
+        await self.calls.flush()
+        self.run.replies[question] = reply
+        await self._port.write(self.run, Asked(self._port.time(), self.delivery.key, question, content))
+        self.slot.stop("suspended")
+        return await anyio.sleep_forever()
+
+    def progress(self) -> None:
+        """Renew the time limit."""
+        self.slot.deadline = self._port.monotonic() + self.slot.timeout
+
+    def timed_out(self) -> HandlerTimedOut:
+        """Return the error for an attempt that ran too long."""
+        handler = self.delivery.handler
+        return HandlerTimedOut(
+            f"{handler.qualified} ({handler.wiring.where}) ran longer than its {self.slot.timeout:g} s for"
+            f" {event_name(self.delivery.envelope.event)}; raise `timeout`, or call ctx.progress() while it works"
+        )
+
+    def pause_clock(self) -> Waiting:
+        """Return a context in which waiting does not count towards the time limit."""
+        return Waiting(self)
+
+    def _published_before(self, event: Event, key: str | None) -> bool:
+        if self._earlier is None:
+            return False
+        content = None if key is not None else to_json(event)
+        for place, published in enumerate(self._earlier):
+            same = published.key == key if key is not None else _same(published, event, content)
+            if same:
+                del self._earlier[place]
+                return True
+        text = f"attempt {self.number} of {self.delivery.handler.qualified} diverged: it published a new {event_name(event)}"
+        self.run.ledger.warnings.append(text)
+        return False
+
+    def monotonic(self) -> float:
+        """Return the clock's monotonic seconds."""
+        return self._port.monotonic()
+
+    def time(self) -> float:
+        """Return the clock's seconds since the epoch."""
+        return self._port.time()
+
+
+class Waiting:
+    """A stretch of an attempt that does not count towards its time limit."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt = attempt
+        self._left = 0.0
+
+    def __enter__(self) -> None:
+        slot = self._attempt.slot
+        self._left = slot.deadline - self._attempt.monotonic()
+        slot.deadline = math.inf
+
+    def __exit__(self, *_: object) -> None:
+        self._attempt.slot.deadline = self._attempt.monotonic() + self._left
+
+
+def _same(published: Published, event: Event, content: bytes | None) -> bool:
+    return published.key is None and type(published.event) is type(event) and to_json(published.event) == content

@@ -1,0 +1,89 @@
+"""The recorded calls of one run's live deliveries, and the port through which one attempt asks for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from swarmbus.records import Called
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from swarmbus.calls import CallKind, CallRecord
+    from swarmbus.records import DeliveryKey
+
+    Kept = dict[tuple[CallKind, str], list[CallRecord]]
+
+
+class RunCalls:
+    """What the deliveries of a run have asked of the outside, until each is handled."""
+
+    def __init__(self) -> None:
+        self._kept: dict[DeliveryKey, Kept] = {}
+
+    def keep(self, record: Called) -> None:
+        """Keep a call under its delivery."""
+        kept = self._kept.setdefault(record.delivery, {})
+        kept.setdefault((record.call.kind, record.call.key), []).append(record.call)
+
+    def of(self, delivery: DeliveryKey) -> Kept:
+        """Return the calls of one delivery."""
+        return self._kept.get(delivery, {})
+
+    def forget(self, delivery: DeliveryKey) -> None:
+        """Drop the calls of a delivery that was handled."""
+        self._kept.pop(delivery, None)
+
+
+class AttemptCalls:
+    """The call log of one attempt: the n-th question for a key is answered with the n-th record under it."""
+
+    def __init__(
+        self,
+        delivery: DeliveryKey,
+        kept: Kept,
+        time: Callable[[], float],
+        write: Callable[[Called], Awaitable[None]],
+        *,
+        fresh: bool = False,
+    ) -> None:
+        self._delivery = delivery
+        self._kept = {} if fresh else {key: tuple(calls) for key, calls in kept.items()}
+        self._asked: dict[tuple[CallKind, str], int] = {}
+        self._noted: list[CallRecord] = []
+        self._time = time
+        self._write = write
+
+    def find(self, kind: CallKind, key: str) -> CallRecord | None:
+        """Return the record for the next occurrence of this key, or None."""
+        place = (kind, key)
+        calls = self._kept.get(place)
+        if calls is None:
+            return None
+        asked = self._asked.get(place, 0)
+        self._asked[place] = asked + 1
+        return calls[asked] if asked < len(calls) else None
+
+    async def recorded(self, kind: CallKind, key: str) -> CallRecord | None:
+        """Return the record for the next occurrence of this key, or None where the call has yet to be made."""
+        if self._noted:
+            await self.flush()
+        return self.find(kind, key)
+
+    def note(self, call: CallRecord) -> None:
+        """Keep a value, such as a clock reading, before anything that could depend on it becomes visible."""
+        self._noted.append(call)
+
+    async def flush(self) -> None:
+        """Write what was noted."""
+        noted, self._noted = self._noted, []
+        for call in noted:
+            await self.record(call)
+
+    async def record(self, call: CallRecord) -> None:
+        """Keep a successful call."""
+        await self._write(Called(self._time(), self._delivery, call))
+
+    def unused(self) -> int:
+        """Return how many recorded calls the attempt did not ask for."""
+        return sum(len(calls) - self._asked.get(place, 0) for place, calls in self._kept.items())

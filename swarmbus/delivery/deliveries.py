@@ -1,0 +1,157 @@
+"""What the ledger hands out: deliveries, the cursors over maps, and timers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from swarmbus.delivery.joins import Join
+    from swarmbus.delivery.scopes import Node
+    from swarmbus.delivery.topology import Handler
+    from swarmbus.events import Event
+    from swarmbus.records import DeliveryKey, Envelope, Published
+    from swarmbus.results import Joined
+
+
+class Delivery:
+    """One envelope, or one item of it, on its way to one handler.
+
+    Attributes:
+        key: (envelope number, handler number, item or -1).
+        node: where it lives; what it publishes goes into `place()`.
+        cursor: the map it is an item of, or None; join: the join whose firing it is, or None.
+        attempt: the number of the coming or current try, from 1; lost: how many tries a crash took.
+        started: the current try is known to have begun; not_before: the earliest time of the coming try (seconds since the epoch).
+        early: what it published before returning, over all tries.
+        question: the id of the question it waits on, or None; asked: what it asks; answers: those it has, by question id.
+        failed: it failed for good and waits to be mended.
+        live: it still counts.
+    """
+
+    __slots__ = (
+        "answers", "asked", "attempt", "cursor", "early", "envelope", "failed", "handler", "inner", "item", "join", "key", "live",
+        "lost", "node", "not_before", "question", "started",
+    )  # fmt: skip
+
+    def __init__(self, envelope: Envelope, handler: Handler, node: Node, item: int = -1) -> None:
+        self.key: DeliveryKey = (envelope.number, handler.number, item)
+        self.envelope = envelope
+        self.handler = handler
+        self.item = item
+        self.node = node
+        self.inner: Node | None = None
+        self.cursor: MapCursor | None = None
+        self.join: Join | None = None
+        self.attempt = 1
+        self.lost = 0
+        self.started = False
+        self.not_before = 0.0
+        self.early: list[Published] | None = None
+        self.question: str | None = None
+        self.asked: Mapping[str, Any] | None = None
+        self.answers: dict[str, Any] | None = None
+        self.failed = False
+        self.live = True
+
+    @property
+    def value(self) -> Any:
+        """The item of a map; None elsewhere."""
+        return self.cursor.items[self.item] if self.cursor is not None else None
+
+    @property
+    def joined(self) -> Joined[Any] | None:
+        """What a join's firing brings; None for other deliveries."""
+        return self.join.joined() if self.join is not None else None
+
+    def __repr__(self) -> str:
+        item = f"[{self.item}]" if self.item >= 0 else ""
+        return f"<Delivery {self.envelope.number} to {self.handler.qualified}{item} attempt {self.attempt}>"
+
+
+UNOPENED, OPEN, DONE = 0, 1, 2
+
+
+class MapCursor:
+    """One event handled once per item; which items are open is pacing and no record.
+
+    Attributes:
+        items: the items; marks: UNOPENED, OPEN or DONE for each; left: how many are not done.
+        active: how many opened items still have something going on in them.
+        live: it still counts.
+    """
+
+    __slots__ = ("active", "envelope", "handler", "items", "left", "live", "marks", "node", "pending", "upcoming")
+
+    def __init__(
+        self,
+        envelope: Envelope,
+        handler: Handler,
+        node: Node,
+        items: Sequence[Any],
+        pending: dict[DeliveryKey, Delivery],
+    ) -> None:
+        self.envelope = envelope
+        self.handler = handler
+        self.node = node
+        self.items = items
+        self.pending = pending
+        self.marks = bytearray(len(items))
+        self.left = len(items)
+        self.active = 0
+        self.upcoming = 0
+        self.live = True
+
+    @property
+    def exhausted(self) -> bool:
+        """No item is left to open."""
+        return not self.live or self.upcoming >= len(self.marks)
+
+    def open_next(self) -> Delivery | None:
+        """Open the next item, or return None where all are open or done."""
+        if not self.live:
+            return None
+        item = self.marks.find(UNOPENED, self.upcoming)
+        if item < 0:
+            self.upcoming = len(self.marks)
+            return None
+        self.upcoming = item + 1
+        return self.open(item)
+
+    def open(self, item: int) -> Delivery:
+        """Open one item that is not open yet."""
+        delivery = Delivery(self.envelope, self.handler, self.node, item)
+        delivery.cursor = self
+        self.marks[item] = OPEN
+        self.active += 1
+        self.pending[delivery.key] = delivery
+        return delivery
+
+    def __repr__(self) -> str:
+        return f"<MapCursor {self.envelope.number} to {self.handler.qualified}: {self.left} of {len(self.items)} left>"
+
+
+class Timer:
+    """Something that comes due: an event published with a delay, or a join's deadline.
+
+    Attributes:
+        due: seconds since the epoch.
+        published: the event to publish, with the delivery that published it; None for a deadline.
+    """
+
+    __slots__ = ("columns", "delivery", "due", "join", "node", "number", "published")
+
+    def __init__(self, number: int, due: float) -> None:
+        self.number = number
+        self.due = due
+        self.published: Published | None = None
+        self.delivery: Delivery | None = None
+        self.node: Node | None = None
+        self.columns: tuple[int, ...] = ()
+        self.join: Join | None = None
+
+    @property
+    def event(self) -> Event | None:
+        """The event to publish, if it is not a deadline."""
+        return self.published.event if self.published is not None else None

@@ -1,0 +1,210 @@
+"""One open join: what was contributed, what failed, and what its handler gets when it fires.
+
+When it fires is the ledger's to decide; this module only keeps the contents and names the items.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from swarmbus.results import FailedItem, Joined, MissingItem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from swarmbus.delivery.deliveries import MapCursor
+    from swarmbus.delivery.scopes import Node
+    from swarmbus.delivery.topology import Handler
+    from swarmbus.events import Event
+    from swarmbus.records import Envelope
+    from swarmbus.results import Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why something did not come about: a failure on its way up the ladder.
+
+    Attributes:
+        failure: the first failure, as it is reported.
+        event: the event whose handling failed, for the name it gives.
+        stalled: nothing raised; something stayed silent.
+    """
+
+    failure: Failure
+    event: Event
+    stalled: bool = False
+
+
+class Join:
+    """One join, opened by one envelope.
+
+    Attributes:
+        handler: the join handler; opener: the envelope that opened it.
+        node: where its firing lives, the node the opener was published into; scope: the node the opener opened.
+        size: how many items there are so far; count: how many contributions.
+        open: it has neither fired nor been closed.
+    """
+
+    __slots__ = (
+        "cancelled", "count", "cursors", "failures", "first_items", "firsts", "handler", "loose", "loose_failures", "node", "open",
+        "opener", "overdue", "partial", "quorum", "scope", "size", "taken",
+    )  # fmt: skip
+
+    def __init__(self, handler: Handler, opener: Envelope, node: Node, scope: Node) -> None:
+        self.handler = handler
+        self.opener = opener
+        self.node = node
+        self.scope = scope
+        self.partial = handler.wiring.partial
+        self.quorum = handler.wiring.quorum
+        self.open = True
+        self.overdue = False
+        self.count = 0
+        self.size = 0
+        self.cursors: list[MapCursor] = []
+        self.first_items: dict[MapCursor, int] = {}
+        self.firsts: list[int] = []
+        self.taken: dict[int, Event | list[Event]] = {}
+        self.loose: list[Event] = []
+        self.failures: dict[int, Trouble] = {}
+        self.loose_failures: list[Trouble] = []
+        self.cancelled: set[int] = set()
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing below the opener still reaches the contribution."""
+        return self.handler.column not in self.scope.counts
+
+    @property
+    def broken(self) -> bool:
+        """A failure it may not fire with was noted."""
+        return self.partial == "fail" and self.quorum is None and bool(self.failures or self.loose_failures)
+
+    @property
+    def enough(self) -> bool:
+        """Its quorum is reached."""
+        return self.quorum is not None and self.count >= self.quorum
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Its place among joins to decide at once: the latest opener, then the lower handler number, is the greatest."""
+        return (self.opener.number, -self.handler.number)
+
+    def add_items(self, cursor: MapCursor) -> None:
+        """Count the items of a map among its own."""
+        self.first_items[cursor] = self.size
+        self.firsts.append(self.size)
+        self.cursors.append(cursor)
+        self.size += len(cursor.items)
+
+    def first_item(self, cursor: MapCursor) -> int:
+        """Return the number of a map's first item among the join's items."""
+        return self.first_items[cursor]
+
+    def contribute(self, item: int, event: Event) -> None:
+        """Take a contribution of an item, or (-1) from outside any item."""
+        self.count += 1
+        if item < 0:
+            self.loose.append(event)
+            return
+        held = self.taken.get(item)
+        if held is None:
+            self.taken[item] = event
+        elif isinstance(held, list):
+            held.append(event)
+        else:
+            self.taken[item] = [held, event]
+
+    def note(self, item: int, trouble: Trouble) -> None:
+        """Note that a delivery in an item, or (-1) outside any item, failed for good."""
+        if item < 0:
+            self.loose_failures.append(trouble)
+        else:
+            self.failures.setdefault(item, trouble)
+
+    def first_trouble(self) -> Trouble | None:
+        """Return the failure noted first, if any."""
+        return next(iter(self.failures.values()), None) or next(iter(self.loose_failures), None)
+
+    def silent_items(self) -> list[int]:
+        """Return the items that neither contributed nor failed nor were cancelled."""
+        accounted = self.taken.keys() | self.failures.keys() | self.cancelled
+        return [] if len(accounted) == self.size else [i for i in range(self.size) if i not in accounted]
+
+    def missing(self) -> tuple[MissingItem, ...]:
+        """Return what should have contributed and did not: silent items, then promised keys."""
+        items = tuple(self._unnamed(item) for item in self.silent_items())
+        promised = self._promised()
+        if not promised:
+            return items
+        named = {self._key_of(event) for event in self._contributions()} | {item.key for item in items}
+        named |= {self._key_of(self._value(i), *self._of_item(i), t.event) for i, t in self.failures.items()}
+        named |= {self._key_of(trouble.event) for trouble in self.loose_failures}
+        named |= {self._key_of(self._value(item)) for item in self.cancelled}
+        return items + tuple(MissingItem(None, key) for key in promised if key not in named)
+
+    def joined(self) -> Joined[Any]:
+        """Return what the handler gets."""
+        done: list[Event] = []
+        for item in sorted(self.taken):
+            if item not in self.failures:
+                done += self._of_item(item)
+        failed = [
+            FailedItem(
+                self._value(item),
+                self._key_of(self._value(item), *self._of_item(item), trouble.event),
+                trouble.failure,
+                tuple(self._of_item(item)),
+            )
+            for item, trouble in sorted(self.failures.items())
+        ]
+        failed += [
+            FailedItem(None, self._key_of(trouble.event), trouble.failure, ()) for trouble in self.loose_failures
+        ]
+        cut = sorted(self.cancelled - self.taken.keys() - self.failures.keys())
+        return Joined(
+            done=(*done, *self.loose),
+            failed=tuple(failed),
+            missing=self.missing(),
+            cancelled=tuple(self._unnamed(item) for item in cut),
+        )
+
+    def _of_item(self, item: int) -> list[Event]:
+        held = self.taken.get(item)
+        if held is None:
+            return []
+        return held if isinstance(held, list) else [held]
+
+    def _contributions(self) -> Iterator[Event]:
+        for item in self.taken:
+            yield from self._of_item(item)
+        yield from self.loose
+
+    def _value(self, item: int) -> Any:
+        place = bisect_right(self.firsts, item) - 1
+        return self.cursors[place].items[item - self.firsts[place]]
+
+    def _unnamed(self, item: int) -> MissingItem:
+        value = self._value(item)
+        return MissingItem(value, self._key_of(value))
+
+    def _key_of(self, *sources: Any) -> str | None:
+        field = self.handler.wiring.key
+        for source in sources if field is not None else ():
+            key = getattr(source, field, None)
+            if key is not None:
+                return str(key)
+        return None
+
+    def _promised(self) -> tuple[str, ...]:
+        expect = self.handler.wiring.expect
+        if expect is None:
+            return ()
+        keys = getattr(self.opener.event, expect) if isinstance(expect, str) else expect(self.opener.event)
+        return tuple(str(key) for key in keys)
+
+    def __repr__(self) -> str:
+        state = "open" if self.open else "closed"
+        return f"<Join {self.opener.number} for {self.handler.qualified}: {state}, {self.count} of {self.size}>"

@@ -1,0 +1,62 @@
+"""Which items of a run's maps are open: pacing, not a record.
+
+A role keeps at most so many items of one run open. The next item opens when everything an open one caused has gone quiet:
+that of the deepest map first, so that nested work finishes before more of it starts, and every map has at least one open.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from swarmbus.delivery.deliveries import Delivery, MapCursor
+
+
+class Pacer:
+    """Opens the items of one run's maps for one role, as far as `limit` lets it."""
+
+    def __init__(self, limit: int, send: Callable[[Delivery], None]) -> None:
+        self._limit = limit
+        self._send = send
+        self._active = 0
+        self._cursors: list[MapCursor] = []
+
+    @property
+    def unopened(self) -> int:
+        """How many items wait to be opened."""
+        return sum(len(cursor.marks) - cursor.upcoming for cursor in self._cursors)
+
+    def add(self, cursor: MapCursor) -> None:
+        """Take on a map."""
+        self._active += cursor.active
+        self._cursors.append(cursor)
+        self._cursors.sort(key=_depth)
+        self._fill()
+
+    def quiet(self) -> None:
+        """Open what may be open now that one item has gone quiet."""
+        self._active -= 1
+        self._fill()
+
+    def _fill(self) -> None:
+        cursors = self._cursors
+        while cursors and self._active < self._limit:
+            if not self._open(cursors[-1]):
+                cursors.pop()
+        for cursor in tuple(cursors):
+            if not cursor.active and not self._open(cursor):
+                cursors.remove(cursor)
+
+    def _open(self, cursor: MapCursor) -> bool:
+        delivery = cursor.open_next()
+        if delivery is None:
+            return False
+        self._active += 1
+        self._send(delivery)
+        return True
+
+
+def _depth(cursor: MapCursor) -> tuple[int, int]:
+    return (cursor.envelope.hops, -cursor.envelope.number)

@@ -1,0 +1,99 @@
+"""One run as the bus holds it: its ledger, the calls of its live deliveries, those who watch it, and its end."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from swarmbus.delivery.calllog import RunCalls
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+    from swarmbus.delivery.ledger import Ledger
+    from swarmbus.delivery.pacing import Pacer
+
+WATCH_LIMIT = 10_000
+"""Items a reader of a run's events may fall behind before the oldest are dropped."""
+
+
+class Watcher:
+    """What one reader of a run's events has yet to read; it never holds up the run."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Any] = deque(maxlen=WATCH_LIMIT)
+        self._news: anyio.Event | None = None
+        self.closed = False
+        self.skipped = 0
+
+    def put(self, item: Any) -> None:
+        """Add an item, dropping the oldest where the reader is too far behind."""
+        if len(self._waiting) == WATCH_LIMIT:
+            self.skipped += 1
+        self._waiting.append(item)
+        if self._news is not None:
+            self._news.set()
+
+    @property
+    def exhausted(self) -> bool:
+        """The last item was read."""
+        return self.closed and not self._waiting
+
+    def close(self, last: Any) -> None:
+        """Add the last item."""
+        self.put(last)
+        self.closed = True
+
+    async def get(self) -> Any:
+        """Return the next item, waiting for one."""
+        while not self._waiting:
+            self._news = anyio.Event()
+            await self._news.wait()
+            self._news = None
+        return self._waiting.popleft()
+
+
+class RunState:
+    """One run.
+
+    Attributes:
+        ended: set once the run is over and nothing of it is under way.
+        deadline: when it times out, in the clock's monotonic seconds, or None.
+        host: what assembly keeps for the run (dependencies, budget).
+        replies: what reads the answers to questions asked in this process, by question id.
+        cut: what was still going on when the run ended.
+    """
+
+    def __init__(self, ledger: Ledger, timeout: float | None = None) -> None:
+        self.id = ledger.run_id
+        self.ledger = ledger
+        self.calls = RunCalls()
+        self.pacers: dict[str, Pacer] = {}
+        self.watchers: list[Watcher] = []
+        self.ended = anyio.Event()
+        self.lock = anyio.Lock()
+        self.timeout = timeout
+        self.deadline: float | None = None
+        self.paused_at: float | None = None
+        self.host: Any = None
+        self.replies: dict[str, TypeAdapter[Any]] = {}
+        self.cut: list[str] = []
+        self._settled: anyio.Event | None = None
+
+    def landed(self) -> None:
+        """Take note that the last attempt under way has come to an end."""
+        if self._settled is not None:
+            self._settled.set()
+
+    async def landing(self) -> None:
+        """Wait until `landed` is called."""
+        if self._settled is None or self._settled.is_set():
+            self._settled = anyio.Event()
+        await self._settled.wait()
+
+    def tell(self, item: Any) -> None:
+        """Show an item to those who watch."""
+        for watcher in self.watchers:
+            watcher.put(item)

@@ -1,0 +1,343 @@
+"""The static side of delivery, compiled once from wiring and table: who gets an event, and what a handler can still reach.
+
+Reach is what joins count with: by the types that handlers declare, and row by row of the table, which contributions
+(one column for each join) and whether the result can still be published below a delivery. It passes through `on` handlers and
+through the opener of a join to what the join publishes, never through a contribution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from swarmbus.errors import PublishError
+from swarmbus.events import HandlerFailed, event_name
+from swarmbus.table import CLIENT, SYSTEM, External
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from swarmbus.events import Event
+    from swarmbus.records import Routes
+    from swarmbus.table import Entry, EventTable
+    from swarmbus.wiring import HandlerWiring, RoleWiring
+
+ALIVE = 0
+"""The column that everything live reaches."""
+RESULT = 1
+"""The column of what can still lead to the run's result."""
+FIRST_JOIN = 2
+
+
+class Handler:
+    """One handler as delivery sees it.
+
+    Attributes:
+        number: its place among all handlers of the swarm.
+        column: for a join, the column its contributions are counted in; else -1.
+        reach: the columns it can still reach, ALIVE first; `reaches` is the same as a set.
+    """
+
+    __slots__ = ("column", "name", "number", "reach", "reaches", "role", "wiring")
+
+    def __init__(self, number: int, wiring: HandlerWiring) -> None:
+        self.number = number
+        self.wiring = wiring
+        self.role = wiring.role
+        self.name = wiring.name
+        self.column = -1
+        self.reach: tuple[int, ...] = (ALIVE,)
+        self.reaches: frozenset[int] = frozenset((ALIVE,))
+
+    @property
+    def qualified(self) -> str:
+        """`role.method`."""
+        return f"{self.role}.{self.name}"
+
+    def __repr__(self) -> str:
+        return f"<Handler {self.number} {self.qualified}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """Where an event of one class goes when one source publishes it.
+
+    Attributes:
+        groups: for each receiving role its candidates, the most specific first; the first that accepts gets the event.
+        handlers: the receivers, where no candidate has a condition.
+        opens: the joins the event opens; `contributes`: the joins it may count for.
+        client: it goes to the client; `result`: and is the result; `externals`: the names of outside programs it goes to.
+        reach: the columns that publishing it reaches.
+        plain: no user code decides where it goes.
+    """
+
+    groups: tuple[tuple[Handler, ...], ...]
+    handlers: tuple[Handler, ...]
+    opens: tuple[Handler, ...]
+    contributes: tuple[Handler, ...]
+    client: bool
+    result: bool
+    externals: tuple[str, ...]
+    reach: tuple[int, ...]
+    reaches: frozenset[int]
+    plain: bool
+
+    @property
+    def heard(self) -> bool:
+        """Somebody takes the event."""
+        return bool(self.groups or self.opens or self.contributes or self.client or self.externals)
+
+
+def items_of(handler: Handler, event: Event) -> Sequence[Any]:
+    """Return the sequence a mapped handler takes one by one from an event."""
+    each = handler.wiring.each
+    if isinstance(each, str):
+        items: Sequence[Any] = getattr(event, each)
+        return items
+    assert each is not None
+    return tuple(each(event))
+
+
+class Topology:
+    """Handlers, routings and reach of one swarm."""
+
+    def __init__(self, roles: Sequence[RoleWiring], table: EventTable[Any]) -> None:
+        self.table = table
+        self.entries: tuple[Entry, ...] = table.entries
+        self.result: type[Event] | None = table.result
+        self.handlers = tuple(
+            Handler(number, wiring) for number, wiring in enumerate(w for role in roles for w in role.handlers)
+        )
+        self.by_name = {handler.qualified: handler for handler in self.handlers}
+        self.states: dict[str, type[Any]] = {role.name: role.state for role in roles if role.state is not None}
+        self._of_role: dict[str, list[Handler]] = {role.name: [] for role in roles}
+        columns = FIRST_JOIN
+        for handler in self.handlers:
+            self._of_role[handler.role].append(handler)
+            if handler.wiring.kind == "join":
+                handler.column = columns
+                columns += 1
+        self.columns = columns
+        self.events = self._known_events()
+        self.by_event_name = {event_name(cls): cls for cls in self.events}
+        self._routings: dict[tuple[str, type[Event]], Routing | None] = {}
+        self._compile_reach()
+        self._routings.clear()
+
+    def routing(self, source: str, cls: type[Event]) -> Routing | None:
+        """Return where an event of this class goes from this source, or None where no row allows it."""
+        key = (source, cls)
+        try:
+            return self._routings[key]
+        except KeyError:
+            routing = self._routings[key] = self._route(source, cls)
+            return routing
+
+    def prepare(self, source: str, event: Event) -> Routes | None:
+        """Run the user code that decides where an event goes, before anything is recorded.
+
+        Returns:
+            The decisions to record, or None where no user code takes part.
+
+        Raises:
+            PublishError: no row of the table allows it, no `when` accepts it, or the user code raised.
+        """
+        routing = self.routing(source, type(event))
+        if routing is None:
+            raise PublishError(self._not_allowed(source, event))
+        if routing.plain:
+            return None
+        chosen: list[tuple[int, int]] = []
+        for group in routing.groups:
+            handler = self._choose(group, event)
+            chosen.append((handler.number, self._count(handler, event)))
+        for join in routing.opens:
+            if callable(join.wiring.expect):
+                _ask(join, "expect", join.wiring.expect, event)
+        return tuple(chosen)
+
+    def sources_of(self, cls: type[Event]) -> list[str]:
+        """Return the addresses that the table lets publish events of this class."""
+        return sorted({p for entry in self.entries if entry.event is cls for p in _addresses(entry.publishers)})
+
+    def submittable(self, address: str) -> list[type[Event]]:
+        """Return the event classes the table accepts from an address outside."""
+        return [entry.event for entry in self.entries if address in _addresses(entry.publishers)]
+
+    def edges(self) -> set[tuple[str, str]]:
+        """Return each pair of roles of which the first may publish what the second handles."""
+        found: set[tuple[str, str]] = set()
+        for handler in self.handlers:
+            for cls in self._published_by(handler):
+                routing = self.routing(handler.role, cls)
+                if routing is not None:
+                    takers = (*(h for g in routing.groups for h in g), *routing.opens, *routing.contributes)
+                    found |= {(handler.role, taker.role) for taker in takers}
+        for cls in self.submittable(CLIENT.address):
+            routing = self.routing(CLIENT.address, cls)
+            if routing is not None:
+                found |= {(CLIENT.address, h.role) for g in routing.groups for h in g}
+        return found
+
+    def awaits_outside(self, opening: type[Event]) -> bool:
+        """Whether an event from outside, other than the kind that opened the run, could still lead to the result."""
+        for entry in self.entries:
+            for source in _addresses(entry.publishers):
+                outside = source.startswith("external:") or (source == CLIENT.address and entry.event is not opening)
+                if outside and self._leads_to_result(source, entry.event):
+                    return True
+        return False
+
+    def _known_events(self) -> tuple[type[Event], ...]:
+        known: dict[type[Event], None] = {}
+        for entry in self.entries:
+            known[entry.event] = None
+        for handler in self.handlers:
+            wiring = handler.wiring
+            for cls in (*wiring.accepts, *wiring.produces, *((wiring.opener,) if wiring.opener else ())):
+                known[cls] = None
+        known[HandlerFailed] = None
+        return tuple(known)
+
+    def _route(self, source: str, cls: type[Event]) -> Routing | None:
+        matching = [e for e in self.entries if source in _addresses(e.publishers) and e.event is cls]
+        if not matching:
+            return None
+        receivers = dict.fromkeys(party for entry in matching for party in entry.handlers)
+        groups: list[tuple[Handler, ...]] = []
+        opens: list[Handler] = []
+        contributes: list[Handler] = []
+        for role in receivers:
+            handlers = self._of_role.get(role, []) if isinstance(role, str) else []
+            takers = [h for h in handlers if h.wiring.kind == "on" and _distance(h.wiring.accepts, cls) is not None]
+            takers.sort(key=lambda h: (_distance(h.wiring.accepts, cls), h.wiring.when is None, h.number))
+            if takers:
+                groups.append(tuple(takers))
+            joins = [h for h in handlers if h.wiring.kind == "join"]
+            opens += [h for h in joins if h.wiring.opener is not None and issubclass(cls, h.wiring.opener)]
+            contributes += [h for h in joins if issubclass(cls, h.wiring.accepts)]
+        client = CLIENT in receivers
+        plain = all(g[0].wiring.when is None and not callable(g[0].wiring.each) for g in groups)
+        plain = plain and not any(callable(h.wiring.expect) for h in opens)
+        result = client and self.result is not None and issubclass(cls, self.result)
+        reach = {ALIVE} | ({RESULT} if result else set()) | {h.column for h in contributes}
+        for handler in (*(h for g in groups for h in _candidates(g)), *opens):
+            reach |= handler.reaches
+        return Routing(
+            groups=tuple(groups),
+            handlers=tuple(g[0] for g in groups) if plain else (),
+            opens=tuple(sorted(opens, key=lambda h: h.number)),
+            contributes=tuple(sorted(contributes, key=lambda h: h.number)),
+            client=client,
+            result=result,
+            externals=tuple(p.name for p in receivers if isinstance(p, External)),
+            reach=tuple(sorted(reach)),
+            reaches=frozenset(reach),
+            plain=plain,
+        )
+
+    def _published_by(self, handler: Handler) -> Iterable[type[Event]]:
+        declared = handler.wiring.produces
+        return [cls for cls in self.events if cls is not HandlerFailed and issubclass(cls, declared)] if declared else []
+
+    def _compile_reach(self) -> None:
+        direct: list[set[int]] = []
+        onward: list[set[int]] = []
+        for handler in self.handlers:
+            columns: set[int] = {ALIVE}
+            passes: set[int] = set()
+            for cls in self._published_by(handler):
+                routing = self.routing(handler.role, cls)
+                if routing is not None:
+                    columns |= routing.reaches
+                    passes |= {h.number for g in routing.groups for h in _candidates(g)}
+                    passes |= {h.number for h in routing.opens}
+            direct.append(columns)
+            onward.append(passes)
+        for number, handler in enumerate(self.handlers):
+            reached = frozenset[int]().union(*(direct[other] for other in _closure(number, onward)))
+            handler.reaches = reached
+            handler.reach = tuple(sorted(reached))
+
+    def _leads_to_result(self, source: str, cls: type[Event]) -> bool:
+        seen: set[tuple[str, type[Event]]] = set()
+        queue = [(source, cls)]
+        while queue:
+            key = queue.pop()
+            routing = self.routing(*key) if key not in seen else None
+            seen.add(key)
+            if routing is None:
+                continue
+            if routing.result:
+                return True
+            takers = (*(h for g in routing.groups for h in g), *routing.opens, *routing.contributes)
+            queue += [(h.role, published) for h in takers for published in self._published_by(h)]
+        return False
+
+    def _choose(self, group: tuple[Handler, ...], event: Event) -> Handler:
+        for handler in group:
+            when = handler.wiring.when
+            if when is None or _ask(handler, "when", when, event):
+                return handler
+        names = ", ".join(f"{h.qualified} ({h.wiring.where})" for h in group)
+        raise PublishError(
+            f"no `when` accepts this {event_name(event)}: asked {names}. Add a handler without `when` to take the rest."
+        )
+
+    def _count(self, handler: Handler, event: Event) -> int:
+        if handler.wiring.each is None:
+            return -1
+        return len(_ask(handler, "each", lambda given: items_of(handler, given), event))
+
+    def _not_allowed(self, source: str, event: Event) -> str:
+        allowed = [event_name(e.event) for e in self.entries if source in _addresses(e.publishers)]
+        listed = ", ".join(dict.fromkeys(allowed)) or "nothing"
+        return (
+            f"the event table does not let {source} publish {event_name(event)} ({type(event).__qualname__}); "
+            f"it lets it publish: {listed}. Add a row ({source!r}, {type(event).__qualname__}, ...) or publish one of those."
+        )
+
+
+def compile_topology(roles: Sequence[RoleWiring], table: EventTable[Any]) -> Topology:
+    """Compile wiring and table; the wiring is expected to have passed its check."""
+    return Topology(roles, table)
+
+
+def failed_routing(topology: Topology) -> Routing | None:
+    """Return where `HandlerFailed` goes, or None where nobody handles it."""
+    return topology.routing(SYSTEM.address, HandlerFailed)
+
+
+def _addresses(parties: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(party if isinstance(party, str) else party.address for party in parties)
+
+
+def _distance(accepts: Iterable[type[Event]], cls: type[Event]) -> int | None:
+    distances = [cls.__mro__.index(accepted) for accepted in accepts if issubclass(cls, accepted)]
+    return min(distances, default=None)
+
+
+def _candidates(group: tuple[Handler, ...]) -> Iterable[Handler]:
+    for handler in group:
+        yield handler
+        if handler.wiring.when is None:
+            return
+
+
+def _closure(start: int, onward: list[set[int]]) -> set[int]:
+    seen = {start}
+    queue = [start]
+    while queue:
+        fresh = onward[queue.pop()] - seen
+        seen |= fresh
+        queue += fresh
+    return seen
+
+
+def _ask(handler: Handler, option: str, function: Callable[[Event], Any], event: Event) -> Any:
+    try:
+        return function(event)
+    except Exception as error:
+        raise PublishError(
+            f"`{option}` of {handler.qualified} ({handler.wiring.where}) raised for this {event_name(event)}: {error!r}"
+        ) from error

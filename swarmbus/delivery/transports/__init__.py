@@ -1,0 +1,1 @@
+"""Transports: deliveries out to the roles that handle them. In memory here; a broker has the same shape."""

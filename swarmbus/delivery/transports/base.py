@@ -1,0 +1,107 @@
+"""What the bus needs of a transport: take deliveries out to workers, and stop them when told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    import anyio
+    from anyio.abc import TaskStatus
+
+    from swarmbus.delivery.deliveries import Delivery
+    from swarmbus.delivery.runs import RunState
+
+StopReason = Literal["cancelled", "timed_out", "suspended"]
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """How one role takes deliveries.
+
+    Attributes:
+        concurrency: how many it handles at a time, over all runs.
+        serial: one at a time for each run (roles with state or a history over the run).
+        limit: how many may wait before those who publish to it wait too.
+    """
+
+    role: str
+    concurrency: int
+    serial: bool
+    limit: int
+
+
+class Slot:
+    """One worker's place: what it works on, and how to stop it.
+
+    Attributes:
+        deadline: when the attempt times out, in the clock's monotonic seconds; moved by progress.
+        stopped: why the attempt is being stopped, or None.
+    """
+
+    __slots__ = ("deadline", "delivery", "run", "scope", "stopped", "timeout")
+
+    def __init__(self) -> None:
+        self.run: RunState | None = None
+        self.delivery: Delivery | None = None
+        self.scope: anyio.CancelScope | None = None
+        self.deadline = 0.0
+        self.timeout = 0.0
+        self.stopped: StopReason | None = None
+
+    def stop(self, reason: StopReason) -> None:
+        """Cancel the attempt under way."""
+        if self.stopped is None and self.scope is not None:
+            self.stopped = reason
+            self.scope.cancel()
+
+
+class Transport(Protocol):
+    """Carries deliveries to workers, which call `work` for each attempt."""
+
+    async def serve(
+        self,
+        work: Callable[[Slot, RunState, Delivery], Awaitable[None]],
+        *,
+        task_status: TaskStatus[None],
+    ) -> None:
+        """Run workers until cancelled."""
+        ...
+
+    def send(self, run: RunState, delivery: Delivery, *, first: bool = False) -> None:
+        """Queue a delivery for its role; `first` puts it before the others of its run."""
+        ...
+
+    def stop(self, run: RunState, delivery: Delivery, reason: StopReason) -> None:
+        """Take a delivery back, stopping the attempt under way if there is one."""
+        ...
+
+    def release(self, run: RunState, delivery: Delivery) -> None:
+        """Give a serial role's turn to the next delivery of the run."""
+        ...
+
+    def drop(self, run: RunState) -> None:
+        """Forget what is queued for a run, and stop its attempts."""
+        ...
+
+    def in_flight(self, run: RunState) -> int:
+        """Return how many attempts of a run are under way."""
+        ...
+
+    def slots(self) -> list[Slot]:
+        """Return the places where an attempt is under way."""
+        ...
+
+    def waiting(self, role: str) -> int:
+        """Return how many deliveries wait for a role."""
+        ...
+
+    def pause(self) -> None:
+        """Start no further attempt."""
+        ...
+
+    async def room(self, role: str) -> None:
+        """Wait until fewer deliveries wait for a role than its limit."""
+        ...

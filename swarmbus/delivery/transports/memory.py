@@ -1,0 +1,234 @@
+"""The default transport: one inbox for each role, and a fixed set of worker tasks that empty it.
+
+Runs take turns in an inbox, so that a run of thousands does not starve a run of five; within a run, deliveries keep the order
+of their arrival. A worker holds one cancel scope for many deliveries and yields to others every so often.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.lowlevel
+
+from swarmbus.delivery.transports.base import Slot
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from anyio.abc import TaskGroup, TaskStatus
+
+    from swarmbus.delivery.deliveries import Delivery
+    from swarmbus.delivery.runs import RunState
+    from swarmbus.delivery.transports.base import Station, StopReason
+
+    Work = Callable[[Slot, RunState, Delivery], Awaitable[None]]
+
+BURST = 64
+"""Deliveries a worker handles before it lets others run."""
+SLICE = 0.001
+"""Seconds after which it does so in any case."""
+
+
+class _Lane:
+    """What waits in one inbox for one run."""
+
+    __slots__ = ("holder", "queue", "queued", "run")
+
+    def __init__(self, run: RunState) -> None:
+        self.run = run
+        self.queue: deque[Delivery] = deque()
+        self.queued = False
+        self.holder: Delivery | None = None
+
+
+class _Inbox:
+    """The deliveries that wait for one role."""
+
+    def __init__(self, station: Station) -> None:
+        self.station = station
+        self.lanes: dict[str, _Lane] = {}
+        self.ring: deque[_Lane] = deque()
+        self.size = 0
+        self.idle: deque[anyio.Event] = deque()
+        self.blocked: list[anyio.Event] = []
+        self.workers = 0
+
+    def push(self, run: RunState, delivery: Delivery, *, first: bool) -> None:
+        lane = self.lanes.get(run.id)
+        if lane is None:
+            lane = self.lanes[run.id] = _Lane(run)
+        if first:
+            lane.queue.appendleft(delivery)
+        else:
+            lane.queue.append(delivery)
+        self.size += 1
+        self.offer(lane)
+
+    def offer(self, lane: _Lane) -> None:
+        """Put a lane into the ring, if one of its deliveries may be taken, and wake a worker."""
+        if not lane.queued and lane.queue and (lane.holder is None or lane.holder is lane.queue[0]):
+            lane.queued = True
+            self.ring.append(lane)
+        if self.idle and lane.queued:
+            self.idle.popleft().set()
+
+    def pop(self) -> tuple[RunState, Delivery] | None:
+        if not self.ring:
+            return None
+        lane = self.ring.popleft()
+        delivery = lane.queue.popleft()
+        self.size -= 1
+        if self.station.serial:
+            lane.holder = delivery
+            lane.queued = False
+        elif lane.queue:
+            self.ring.append(lane)
+        else:
+            lane.queued = False
+        if self.blocked and self.size <= self.station.limit // 2:
+            blocked, self.blocked = self.blocked, []
+            for event in blocked:
+                event.set()
+        return lane.run, delivery
+
+    def release(self, run: RunState, delivery: Delivery) -> None:
+        lane = self.lanes.get(run.id)
+        if lane is not None and lane.holder is delivery:
+            lane.holder = None
+            self.offer(lane)
+
+    def drop(self, run: RunState) -> None:
+        lane = self.lanes.pop(run.id, None)
+        if lane is not None:
+            self.size -= len(lane.queue)
+            lane.queue.clear()
+            if lane.queued:
+                self.ring.remove(lane)
+
+
+class MemoryTransport:
+    """Deliveries within one process, on one event loop."""
+
+    def __init__(self, stations: Iterable[Station]) -> None:
+        self._inboxes = {station.role: _Inbox(station) for station in stations}
+        self._busy: dict[tuple[str, tuple[int, int, int]], Slot] = {}
+        self._flights: dict[str, int] = {}
+        self._group: TaskGroup | None = None
+        self._work: Work | None = None
+        self._paused = False
+
+    async def serve(self, work: Work, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Run workers until cancelled; they are started as deliveries need them."""
+        self._work = work
+        async with anyio.create_task_group() as self._group:
+            for inbox in self._inboxes.values():
+                self._hire(inbox)
+            task_status.started()
+            await anyio.sleep_forever()
+
+    def send(self, run: RunState, delivery: Delivery, *, first: bool = False) -> None:
+        """Queue a delivery for its role."""
+        inbox = self._inboxes[delivery.handler.role]
+        inbox.push(run, delivery, first=first)
+        if inbox.workers < inbox.station.concurrency and len(inbox.idle) < inbox.size:
+            self._hire(inbox)
+
+    def stop(self, run: RunState, delivery: Delivery, reason: StopReason) -> None:
+        """Stop the attempt under way; what waits in an inbox is passed over when its turn comes."""
+        slot = self._busy.get((run.id, delivery.key))
+        if slot is not None:
+            slot.stop(reason)
+        else:
+            self.release(run, delivery)
+
+    def release(self, run: RunState, delivery: Delivery) -> None:
+        """Give a serial role's turn to the next delivery of the run."""
+        self._inboxes[delivery.handler.role].release(run, delivery)
+
+    def drop(self, run: RunState) -> None:
+        """Forget what waits for a run, and stop its attempts."""
+        for inbox in self._inboxes.values():
+            inbox.drop(run)
+        for slot in [slot for (run_id, _), slot in self._busy.items() if run_id == run.id]:
+            slot.stop("cancelled")
+
+    def in_flight(self, run: RunState) -> int:
+        """Return how many attempts of a run are under way."""
+        return self._flights.get(run.id, 0)
+
+    def slots(self) -> list[Slot]:
+        """Return the places where an attempt is under way."""
+        return list(self._busy.values())
+
+    def waiting(self, role: str) -> int:
+        """Return how many deliveries wait for a role."""
+        return self._inboxes[role].size
+
+    def pause(self) -> None:
+        """Start no further attempt."""
+        self._paused = True
+
+    async def room(self, role: str) -> None:
+        """Wait until fewer deliveries wait for a role than its limit."""
+        inbox = self._inboxes[role]
+        while inbox.size >= inbox.station.limit:
+            event = anyio.Event()
+            inbox.blocked.append(event)
+            await event.wait()
+
+    def _hire(self, inbox: _Inbox) -> None:
+        if self._group is not None and inbox.workers < inbox.station.concurrency:
+            inbox.workers += 1
+            self._group.start_soon(self._worker, inbox, name=f"swarmbus {inbox.station.role}")
+
+    async def _worker(self, inbox: _Inbox) -> None:
+        slot = Slot()
+        while True:
+            slot.stopped = None
+            with anyio.CancelScope() as slot.scope:
+                await self._empty(inbox, slot)
+
+    async def _empty(self, inbox: _Inbox, slot: Slot) -> None:
+        """Handle deliveries until an attempt was stopped, which uses up the cancel scope."""
+        burst = BURST
+        pause = time.monotonic() + SLICE
+        while slot.stopped is None:
+            taken = None if self._paused else inbox.pop()
+            if taken is None:
+                wake = anyio.Event()
+                inbox.idle.append(wake)
+                await wake.wait()
+                burst, pause = BURST, time.monotonic() + SLICE
+                continue
+            await self._attempt(inbox, slot, *taken)
+            burst -= 1
+            if slot.stopped is None and (not burst or time.monotonic() > pause):
+                await anyio.lowlevel.checkpoint()
+                burst, pause = BURST, time.monotonic() + SLICE
+
+    async def _attempt(self, inbox: _Inbox, slot: Slot, run: RunState, delivery: Delivery) -> None:
+        if not delivery.live or delivery.failed:
+            inbox.release(run, delivery)
+            return
+        assert self._work is not None
+        place = (run.id, delivery.key)
+        slot.run, slot.delivery = run, delivery
+        self._busy[place] = slot
+        self._flights[run.id] = self._flights.get(run.id, 0) + 1
+        try:
+            await self._work(slot, run, delivery)
+        finally:
+            if self._busy.get(place) is slot:
+                del self._busy[place]
+            slot.run = slot.delivery = None
+            left = self._flights[run.id] - 1
+            if left:
+                self._flights[run.id] = left
+            else:
+                del self._flights[run.id]
+                run.landed()
+            if delivery.question is None:
+                inbox.release(run, delivery)

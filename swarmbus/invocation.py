@@ -1,0 +1,205 @@
+"""Calls handlers: finds their arguments, gives them a context, and checks what they return against what they declared."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+from pydantic import BaseModel, TypeAdapter
+
+from swarmbus.delivery.attempt import Handled
+from swarmbus.errors import PublishError
+from swarmbus.events import Event
+from swarmbus.results import Lifecycle
+from swarmbus.role_context import RoleContext, changes_of, describe_question
+from swarmbus.thinking.agent import Agent
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from swarmbus.delivery.attempt import Attempt
+    from swarmbus.role import Role
+    from swarmbus.run_host import RunHost
+    from swarmbus.thinking.models.base import Model
+    from swarmbus.wiring import HandlerWiring
+
+    CallNext = Callable[[], Awaitable[Any]]
+    Middleware = Callable[[RoleContext[Any, Any], Any, CallNext], Awaitable[Any]]
+
+
+class AttemptContext:
+    """What stands behind a handler's context while the bus runs an attempt."""
+
+    def __init__(self, attempt: Attempt, role: Role, host: RunHost, model: Callable[[str], Model]) -> None:
+        self._attempt = attempt
+        self._role = role
+        self._host = host
+        self._model = model
+        self._agent: Agent | None = None
+        self.context: RoleContext[Any, Any] | None = None
+        self.run_id = attempt.run.id
+        self.role = attempt.role
+        self.handler = attempt.delivery.handler.name
+        self.event_id = attempt.event_id
+        self.delivery_id = attempt.delivery_id
+        self.attempt = attempt.number
+        self.early = attempt.delivery.handler.wiring.early
+        self.calls = attempt.calls
+        ledger = attempt.run.ledger
+        self.state = ledger.state_of(self.role) if self.role in ledger.topology.states else None
+
+    @property
+    def deps(self) -> Any:
+        """The run's dependencies."""
+        return self._host.deps
+
+    def agent(self) -> Agent:
+        """Return the role's agent for this delivery; it is made when first asked for."""
+        if self._agent is None:
+            self._agent = self.make_agent({})
+        return self._agent
+
+    def make_agent(self, options: dict[str, Any]) -> Agent:
+        """Return an agent with the role's settings, and those of one question."""
+        role = self._role
+        instructions = options.pop("instructions", role.instructions)
+        if callable(instructions):
+            instructions = instructions(self.context)
+        return Agent(
+            model=options.pop("model", None) or self._model(role.name),
+            instructions=instructions or "",
+            tools=options.pop("tools", self._host.tools_of(role)),
+            limits=options.pop("limits", None) or self._host.limits_of(role),
+            deps=self._host.deps,
+            calls=self.calls,
+            run_id=self.run_id,
+            role=self.role,
+            delivery=self.delivery_id,
+            on_event=self._attempt.run.tell if self._attempt.run.watchers else None,
+            spending=self._host.spending,
+            **options,
+        )
+
+    async def ask(self, prompt: str, output: Any, options: dict[str, Any]) -> Any:
+        """Ask the role's model; a role with `history = "run"` goes on where it left off."""
+        if self._role.history == "run":
+            agent = self.make_agent(options) if options else self.agent()
+            result = await agent.run(prompt, output, history=self._host.histories.get(self.role, ()))
+            self._host.histories[self.role] = result.messages
+            return result.output
+        if options:
+            return (await self.make_agent(options).run(prompt, output, history=self.agent().history)).output
+        return (await self.agent().run(prompt, output)).output
+
+    async def publish(self, event: Event, after: float | None, key: str | None) -> None:
+        """Publish an event early."""
+        await self._attempt.publish(event, after=after, key=key)
+
+    async def ask_person(self, question: BaseModel | str, reply: Any) -> Any:
+        """Return a person's answer, suspending the delivery where there is none yet."""
+        return await self._attempt.ask(describe_question(question, reply), TypeAdapter(reply))
+
+    def progress(self, detail: str) -> None:
+        """Renew the time limit, and show those who watch."""
+        self._attempt.progress()
+        run = self._attempt.run
+        if run.watchers:
+            run.tell(Lifecycle("progress", run.id, self.time(), self.role, self.handler, detail=detail))
+
+    def time(self) -> float:
+        """Return the seconds since the epoch."""
+        return self._attempt.time()
+
+
+class Invoker:
+    """Calls the handlers of a swarm's roles."""
+
+    def __init__(self, roles: dict[str, Role], model: Callable[[str], Model], middleware: list[Middleware]) -> None:
+        self._roles = roles
+        self._model = model
+        self._middleware = middleware
+
+    async def __call__(self, attempt: Attempt) -> Handled:
+        """Call the handler of an attempt and return what it brought.
+
+        Raises:
+            PublishError: it returned something it does not declare.
+        """
+        delivery = attempt.delivery
+        wiring = delivery.handler.wiring
+        role = self._roles[wiring.role]
+        host: RunHost = attempt.run.host
+        if not host.ready:
+            with attempt.pause_clock():
+                await host.open()
+        port = AttemptContext(attempt, role, host, self._model)
+        context = port.context = RoleContext[Any, Any](port)
+        arguments = [_argument(kind, attempt, context, port) for kind in wiring.parameters]
+        method = getattr(role, wiring.name)
+        if self._middleware:
+            returned = await self._wrapped(method, arguments, context, delivery.envelope.event)
+        else:
+            returned = await _call(method, arguments)
+        return Handled(outputs_of(wiring, returned), changes_of(context))
+
+    async def _wrapped(self, method: Any, arguments: list[Any], context: RoleContext[Any, Any], event: Event) -> Any:
+        async def innermost() -> Any:
+            return await _call(method, arguments)
+
+        handle: CallNext = innermost
+        for wrap in reversed(self._middleware):
+            handle = _around(wrap, context, event, handle)
+        return await handle()
+
+
+def _around(wrap: Middleware, context: RoleContext[Any, Any], event: Event, handle: CallNext) -> CallNext:
+    async def call() -> Any:
+        return await wrap(context, event, handle)
+
+    return call
+
+
+def _argument(kind: str, attempt: Attempt, context: RoleContext[Any, Any], port: AttemptContext) -> Any:
+    delivery = attempt.delivery
+    match kind:
+        case "context":
+            return context
+        case "state":
+            return port.state
+        case "item":
+            return delivery.value
+        case "joined":
+            return delivery.joined
+        case _:
+            return delivery.envelope.event
+
+
+async def _call(method: Any, arguments: list[Any]) -> Any:
+    if inspect.iscoroutinefunction(method):
+        return await method(*arguments)
+    returned = await anyio.to_thread.run_sync(lambda: method(*arguments), abandon_on_cancel=True)
+    return await returned if inspect.isawaitable(returned) else returned
+
+
+def outputs_of(wiring: HandlerWiring, returned: Any) -> tuple[Event, ...]:
+    """Return the events a handler returned.
+
+    Raises:
+        PublishError: one is no event, or of a type its annotation does not name.
+    """
+    if returned is None:
+        return ()
+    outputs = (returned,) if isinstance(returned, Event) else returned
+    if isinstance(outputs, list | tuple):
+        outputs = tuple(output for output in outputs if output is not None)
+        undeclared = [output for output in outputs if not isinstance(output, wiring.publishes)]
+        if not undeclared:
+            return outputs
+        returned = undeclared[0]
+    declared = ", ".join(cls.__name__ for cls in wiring.publishes) or "nothing"
+    raise PublishError(
+        f"{wiring.role}.{wiring.name} ({wiring.where}) declares that it returns {declared}, but returned "
+        f"{type(returned).__name__}; return what it declares, or change its annotation and the event table"
+    )

@@ -1,0 +1,267 @@
+"""What a handler is given: the one object through which it asks its model, publishes early, changes its state and waits.
+
+A context belongs to one attempt at one delivery. It reaches the bus and the agent for the handler; the handler holds neither.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+import uuid
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
+
+import anyio.to_thread
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import to_jsonable_python
+from typing_extensions import Never
+from typing_extensions import TypeVar as DefaultTypeVar
+
+from swarmbus.calls import CallRecord
+from swarmbus.errors import PublishError, QuestionError, RoleError
+from swarmbus.events import Event, event_name
+from swarmbus.handlers import ContextParameter
+from swarmbus.records import Change
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from typing_extensions import TypeForm
+
+    from swarmbus.thinking.agent import Agent
+
+T = TypeVar("T")
+Out = DefaultTypeVar("Out", bound=Event, default=Never, contravariant=True)
+Deps = DefaultTypeVar("Deps", default=Any, covariant=True)
+
+
+class AttemptCallsPort(Protocol):
+    """The recorded calls of an attempt, as the context uses them."""
+
+    def find(self, kind: Any, key: str) -> CallRecord | None: ...
+    def note(self, call: CallRecord) -> None: ...
+    async def recorded(self, kind: Any, key: str) -> CallRecord | None: ...
+    async def record(self, call: CallRecord) -> None: ...
+
+
+class ContextPort(Protocol):
+    """What stands behind a context: a bus, or nothing but a test."""
+
+    run_id: str
+    role: str
+    handler: str
+    event_id: str
+    delivery_id: str
+    attempt: int
+    deps: Any
+    state: Any
+    early: tuple[type[Event], ...]
+    calls: AttemptCallsPort
+
+    def agent(self) -> Agent: ...
+    async def ask(self, prompt: str, output: Any, options: dict[str, Any]) -> Any: ...
+    async def publish(self, event: Event, after: float | None, key: str | None) -> None: ...
+    async def ask_person(self, question: Any, reply: Any) -> Any: ...
+    def progress(self, detail: str) -> None: ...
+    def time(self) -> float: ...
+
+
+class RoleContext(ContextParameter, Generic[Out, Deps]):
+    """What a handler can learn and do.
+
+    `RoleContext[StepStarted]` lets it publish `StepStarted` early; a bare `RoleContext` publishes nothing early.
+    `RoleContext[Never, Store]` types `deps`.
+    """
+
+    def __init__(self, port: ContextPort) -> None:
+        self._port = port
+        self._changes: list[Change] = []
+        self._state = port.state
+        self._values = 0
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return self._port.run_id
+
+    @property
+    def role(self) -> str:
+        """The name of the role."""
+        return self._port.role
+
+    @property
+    def event_id(self) -> str:
+        """The id of the envelope that is handled."""
+        return self._port.event_id
+
+    @property
+    def attempt(self) -> int:
+        """The number of this try at the delivery, from 1."""
+        return self._port.attempt
+
+    @property
+    def deps(self) -> Deps:
+        """The run's dependencies."""
+        deps: Deps = self._port.deps
+        return deps
+
+    @property
+    def agent(self) -> Agent:
+        """The role's agent, in the context of this delivery."""
+        return self._port.agent()
+
+    @overload
+    async def ask(self, prompt: str, *, output: TypeForm[T], **options: Any) -> T: ...
+    @overload
+    async def ask(self, prompt: str, **options: Any) -> str: ...
+    async def ask(self, prompt: str, *, output: Any = str, **options: Any) -> Any:
+        """Ask the role's model, letting it use the role's tools, and return its answer.
+
+        Args:
+            prompt: what is asked.
+            output: the type of the answer; a text by default.
+            options: settings of this one question, such as `instructions` or `tools`.
+
+        Raises:
+            AgentStopped: the loop ended without an answer, such as at a limit.
+            ModelError: the model could not be reached or made no sense.
+        """
+        return await self._port.ask(prompt, output, options)
+
+    async def publish(self, event: Out, *, after: float | None = None, key: str | None = None) -> None:
+        """Publish an event before the handler returns; it stays even if the handler fails later.
+
+        Args:
+            event: of a type that the context's first parameter names.
+            after: seconds until it is published; None publishes now.
+            key: identifies it among what this delivery publishes early, where its content may differ between attempts.
+
+        Raises:
+            PublishError: the context or the event table does not allow it; nothing was delivered.
+        """
+        declared = self._port.early
+        given: Any = event
+        if not isinstance(given, Event) or not isinstance(given, declared):
+            names = ", ".join(cls.__name__ for cls in declared) or "no event"
+            raise PublishError(
+                f"{self._port.role}.{self._port.handler} declares {names} for early publishing, but published "
+                f"{type(given).__name__}; annotate the context as RoleContext[{type(given).__name__}]"
+            )
+        if after is not None and after < 0:
+            raise ValueError(f"after={after} lies in the past; give seconds from now")
+        await self._port.publish(given, after, key)
+
+    def update(self, **fields: Any) -> Any:
+        """Set fields of the role's state and return the new state; it is kept if the handler succeeds.
+
+        Raises:
+            RoleError: the role has no state, or no such field.
+            pydantic.ValidationError: a value is not of its field's type.
+        """
+        state = self._require_state()
+        values = {name: _field(type(state), name).validate_python(value) for name, value in fields.items()}
+        self._changes += [Change(name, value) for name, value in values.items()]
+        self._state = state.model_copy(update=values)
+        return self._state
+
+    def put(self, field: str, key: Any, value: Any) -> Any:
+        """Set one entry of a mapping field of the role's state and return the new state."""
+        state = self._require_state()
+        _field(type(state), field)
+        self._changes.append(Change(field, value, "put", key))
+        self._state = state.model_copy(update={field: getattr(state, field).set(key, value)})
+        return self._state
+
+    def remove(self, field: str, key: Any) -> Any:
+        """Remove one entry of a mapping field of the role's state and return the new state."""
+        state = self._require_state()
+        self._changes.append(Change(field, None, "remove", key))
+        self._state = state.model_copy(update={field: getattr(state, field).remove(key)})
+        return self._state
+
+    def progress(self, detail: str = "") -> None:
+        """Show that the handler is getting on; renews its time limit. Works in threads too."""
+        self._port.progress(detail)
+
+    async def ask_person(self, question: BaseModel | str, *, reply: TypeForm[T]) -> T:
+        """Ask a person and return the answer; the delivery is suspended until `run.answer`.
+
+        When the answer comes, the handler runs again from its start: its recorded calls are used again.
+
+        Raises:
+            QuestionError: the answer is not of the type of `reply`.
+        """
+        answer = await self._port.ask_person(question, reply)
+        try:
+            return TypeAdapter(reply).validate_python(answer)
+        except ValidationError as error:
+            raise QuestionError(f"the answer {answer!r} is not what was asked for: {error}") from error
+
+    async def once(self, key: str, function: Callable[[], Awaitable[T] | T]) -> T:
+        """Call a function whose effect must not be repeated, and return what it returned, JSON-compatible.
+
+        Another attempt gets the recorded value instead. A synchronous function runs in a worker thread.
+        """
+        call = await self._port.calls.recorded("once", key)
+        if call is not None:
+            value: T = call.value
+            return value
+        made: Any
+        if inspect.iscoroutinefunction(function):
+            made = await function()
+        else:
+            made = await anyio.to_thread.run_sync(function)
+            if inspect.isawaitable(made):
+                made = await made
+        await self._port.calls.record(CallRecord("once", key, to_jsonable_python(made), {}))
+        result: T = made
+        return result
+
+    def now(self) -> datetime:
+        """Return the time, in UTC; the same at every attempt."""
+        call = self._port.calls.find("value", "now")
+        if call is None:
+            call = CallRecord("value", "now", self._port.time(), {})
+            self._port.calls.note(call)
+        return datetime.fromtimestamp(call.value, UTC)
+
+    def random(self) -> float:
+        """Return a random number in [0, 1); the same at every attempt."""
+        return random.Random(self._next_seed()).random()  # noqa: S311  # for choices, not for secrets
+
+    def new_id(self) -> str:
+        """Return an id that is new among all runs; the same at every attempt."""
+        return str(uuid.uuid5(uuid.NAMESPACE_URL, self._next_seed()))
+
+    def _next_seed(self) -> str:
+        self._values += 1
+        return f"{self._port.delivery_id}!{self._values}"
+
+    def _require_state(self) -> Any:
+        if self._state is None:
+            raise RoleError(f"{self._port.role} has no State; give it a nested class `State(BaseModel, frozen=True)`")
+        return self._state
+
+
+def changes_of(context: RoleContext[Any, Any]) -> tuple[Change, ...]:
+    """Return the changes of the role's state that a handler asked for."""
+    return tuple(context._changes)  # noqa: SLF001  # the module's own class
+
+
+def describe_question(question: BaseModel | str, reply: Any) -> dict[str, Any]:
+    """Return a question as it is shown and recorded: its content, and the JSON schema of the answer."""
+    if isinstance(question, BaseModel):
+        content: Any = question.model_dump(mode="json")
+        kind = event_name(type(question)) if isinstance(question, Event) else type(question).__name__
+    else:
+        content, kind = question, "text"
+    return {"question": content, "kind": kind, "reply": TypeAdapter(reply).json_schema()}
+
+
+@lru_cache(maxsize=1024)
+def _field(state: type[BaseModel], name: str) -> TypeAdapter[Any]:
+    info = state.model_fields.get(name)
+    if info is None:
+        raise RoleError(f"{state.__qualname__} has no field {name}; it has: {', '.join(state.model_fields)}")
+    return TypeAdapter(info.annotation)

@@ -1,0 +1,181 @@
+"""The handle of one run: watch it, send to it, answer its questions, cancel it, and get its result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import to_jsonable_python
+from typing_extensions import TypeVar
+
+from swarmbus.errors import (
+    LimitReached,
+    QuestionError,
+    RunCancelled,
+    RunEnded,
+    RunFailed,
+    RunStalled,
+    RunStopped,
+    RunTimedOut,
+)
+from swarmbus.delivery.runs import Watcher
+from swarmbus.events import Event
+from swarmbus.messages import Usage
+from swarmbus.results import Lifecycle, RunResult
+from swarmbus.table import CLIENT
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from swarmbus.delivery.bus import Bus
+    from swarmbus.delivery.runs import RunState
+    from swarmbus.records import Envelope, EndStatus
+    from swarmbus.table import External, Party
+
+R = TypeVar("R", bound=Event, default=Event)
+
+_ERRORS: dict[EndStatus, type[RunEnded]] = {
+    "failed": RunFailed,
+    "stalled": RunStalled,
+    "timed_out": RunTimedOut,
+    "cancelled": RunCancelled,
+    "stopped": RunStopped,
+    "limit": LimitReached,
+}
+
+
+class Run(Generic[R]):
+    """One run of a swarm, from outside."""
+
+    def __init__(self, bus: Bus, state: RunState) -> None:
+        self._bus = bus
+        self._state = state
+        self.id = state.id
+
+    @property
+    def status(self) -> str:
+        """`running`, `waiting` (for an event from outside), or how the run ended."""
+        ledger = self._state.ledger
+        if ledger.outcome is not None and self._state.ended.is_set():
+            return ledger.outcome.status
+        return "waiting" if ledger.waiting else "running"
+
+    @property
+    def questions(self) -> dict[str, Any]:
+        """The open questions to a person, by id: what is asked and the JSON schema of the answer."""
+        return {question: delivery.asked for question, delivery in self._state.ledger.questions.items()}
+
+    async def events(self) -> AsyncIterator[Envelope | Lifecycle | Any]:
+        """Yield envelopes, what happens to deliveries, and loop events; the last is how the run ended.
+
+        A reader that falls far behind loses the oldest items, and never holds up the run. One that comes after the
+        end gets the end.
+        """
+        watcher = Watcher()
+        if self._state.ended.is_set():
+            yield self._end()
+            return
+        self._state.watchers.append(watcher)
+        try:
+            while not watcher.exhausted:
+                yield await watcher.get()
+        finally:
+            if watcher in self._state.watchers:
+                self._state.watchers.remove(watcher)
+
+    async def send(self, event: Event, *, source: Party | External = CLIENT, cause: int | None = None) -> None:
+        """Bring a further event into the run, from the client or an outside program.
+
+        Args:
+            event: of a class that the table lets the source publish.
+            source: who publishes it.
+            cause: the number of an envelope that left the swarm; the event then enters that one's scope.
+
+        Raises:
+            PublishError: the table does not allow it.
+            RunEnded: the run is over.
+        """
+        if self._state.ledger.outcome is not None:
+            self._raise(f"run {self.id} is over: {self._state.ledger.outcome.status}")
+        await self._bus.send(self._state, event, source.address, cause)
+
+    async def answer(self, question: str, value: Any) -> None:
+        """Give a person's answer; the delivery that asked goes on.
+
+        Raises:
+            QuestionError: no such question is open, or the answer is not of the type that was asked for.
+        """
+        ledger = self._state.ledger
+        if question not in ledger.questions:
+            state = "was answered already" if question in ledger.answered else "is not known"
+            known = ", ".join(ledger.questions) or "none"
+            raise QuestionError(f"question {question!r} of run {self.id} {state}; open questions: {known}")
+        reply = self._state.replies.get(question)
+        given = to_jsonable_python(value) if isinstance(value, BaseModel) else value
+        if reply is not None:
+            try:
+                given = reply.dump_python(reply.validate_python(given), mode="json")
+            except ValidationError as error:
+                raise QuestionError(f"the answer {value!r} is not what {question!r} asks for: {error}") from error
+        await self._bus.answer(self._state, question, to_jsonable_python(given))
+
+    async def cancel(self, reason: str = "cancelled") -> None:
+        """Cancel the run; returns when nothing of it is under way any more."""
+        await self._bus.end(self._state, "cancelled", reason)
+        await self._state.ended.wait()
+
+    async def result(self) -> RunResult[R]:
+        """Wait for the run's end and return its result.
+
+        Raises:
+            RunFailed, RunStalled, RunTimedOut, RunCancelled, RunStopped, LimitReached: it ended without one; `.result` holds
+                what was finished, and the cause is the original exception where there is one.
+        """
+        await self._state.ended.wait()
+        outcome = self._state.ledger.outcome
+        assert outcome is not None
+        if outcome.status != "done":
+            self._raise(f"run {self.id} {_VERBS[outcome.status]}: {outcome.reason}")
+        return self._result()
+
+    def _result(self) -> RunResult[Any]:
+        ledger = self._state.ledger
+        outcome, ended = ledger.outcome, ledger.ended
+        by_role = {role: _usage(counts) for role, counts in ledger.usage.items()}
+        return RunResult(
+            output=outcome.envelope.event if outcome is not None and outcome.envelope is not None else None,
+            run_id=self.id,
+            usage=sum(by_role.values(), Usage()),
+            usage_by_role=by_role,
+            failures=tuple(ledger.dead),
+            warnings=tuple(ledger.warnings),
+            started=ledger.started_at,
+            ended=ended.at if ended is not None else self._bus.clock.time(),
+        )
+
+    def _raise(self, message: str) -> None:
+        outcome = self._state.ledger.outcome
+        assert outcome is not None
+        error = _ERRORS.get(outcome.status, RunEnded)(message, self._result())
+        cause = outcome.failure.exception if outcome.failure is not None else None
+        raise error from cause
+
+    def _end(self) -> Lifecycle:
+        outcome, ended = self._state.ledger.outcome, self._state.ledger.ended
+        assert outcome is not None
+        at = ended.at if ended is not None else self._bus.clock.time()
+        return Lifecycle(f"run_{outcome.status}", self.id, at, detail=outcome.reason)
+
+
+_VERBS: dict[EndStatus, str] = {
+    "failed": "failed",
+    "stalled": "stalled",
+    "timed_out": "timed out",
+    "cancelled": "was cancelled",
+    "stopped": "was stopped",
+    "limit": "reached a limit",
+}
+
+
+def _usage(counts: dict[str, float]) -> Usage:
+    return Usage(**{name: int(value) for name, value in counts.items()})

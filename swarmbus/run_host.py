@@ -1,0 +1,115 @@
+"""What assembly keeps for one open run: its dependencies, its budget, and the histories of roles that keep one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from swarmbus.messages import Usage
+from swarmbus.thinking.limits import Limits
+from swarmbus.thinking.tools import Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from anyio.abc import TaskGroup, TaskStatus
+
+    from swarmbus.events import Event
+    from swarmbus.messages import Message
+    from swarmbus.role import Role
+    from swarmbus.thinking.limits import Budget
+
+    DepsFactory = Callable[[Event], AbstractAsyncContextManager[Any]]
+
+
+class RunSpending:
+    """A run's budget over all its roles: reserved before a model call, settled after it.
+
+    A call that would pass the budget never starts: it ends the run instead.
+    """
+
+    def __init__(self, budget: Budget, end: Callable[[str], Awaitable[None]]) -> None:
+        self._budget = budget
+        self._end = end
+        self._reserved = 0
+        self._calls = 0
+        self._spent = Usage()
+
+    async def reserve(self, tokens: int) -> None:
+        """Set tokens aside for a call about to be made, or end the run and never come back."""
+        budget = self._budget
+        expected = self._spent.total_tokens + self._reserved + tokens
+        reason = ""
+        if budget.calls is not None and self._calls >= budget.calls:
+            reason = f"calls: {self._calls} model calls were made, the budget allows {budget.calls}"
+        elif budget.tokens is not None and expected > budget.tokens:
+            spent = self._spent.total_tokens
+            reason = f"tokens: {spent} spent, {self._reserved} set aside, {tokens} wanted, the budget is {budget.tokens}"
+        if reason:
+            await self._end(reason)
+            await anyio.sleep_forever()
+        self._reserved += tokens
+        self._calls += 1
+
+    def settle(self, reserved: int, usage: Usage) -> None:
+        """Give back what was set aside and book what the call really cost."""
+        self._reserved -= reserved
+        self._spent += usage
+
+
+class RunHost:
+    """The surroundings of one run's handlers."""
+
+    def __init__(
+        self,
+        opening: Event,
+        group: TaskGroup,
+        *,
+        factory: DepsFactory | None,
+        deps: Any,
+        limits: Limits | None,
+        spending: RunSpending | None,
+    ) -> None:
+        self.histories: dict[str, Sequence[Message]] = {}
+        self.questions: dict[str, Any] = {}
+        self.spending = spending
+        self.deps = deps
+        self.ready = factory is None
+        self._opening = opening
+        self._group = group
+        self._factory = factory
+        self._limits = limits or Limits()
+        self._over = anyio.Event()
+        self._lock = anyio.Lock()
+        self._tools: dict[str, tuple[Any, ...]] = {}
+
+    async def open(self) -> None:
+        """Open the dependencies, if that has not been done."""
+        async with self._lock:
+            if not self.ready:
+                self.deps = await self._group.start(self._hold)
+                self.ready = True
+
+    def close(self) -> None:
+        """Let the dependencies go."""
+        self._over.set()
+
+    def tools_of(self, role: Role) -> tuple[Any, ...]:
+        """Return a role's tools, its own methods bound to it."""
+        tools = self._tools.get(role.name)
+        if tools is None:
+            tools = tuple(tool.bind(role) if isinstance(tool, Tool) else tool for tool in role.tools)
+            self._tools[role.name] = tools
+        return tools
+
+    def limits_of(self, role: Role) -> Limits:
+        """Return the limits of a role's agent."""
+        return role.limits or self._limits
+
+    async def _hold(self, *, task_status: TaskStatus[Any]) -> None:
+        assert self._factory is not None
+        async with self._factory(self._opening) as deps:
+            task_status.started(deps)
+            await self._over.wait()
