@@ -17,10 +17,11 @@ from swarmbus.frozen import to_plain
 from swarmbus.guards import JSON_CONFIG
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
+    from typing import Self
 
     from pydantic import GetCoreSchemaHandler
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Unpack
 
     from swarmbus.guards import Guard
 
@@ -56,7 +57,9 @@ class Event(BaseModel):
         if config:
             raise EventClassError(f"{cls.__name__} has no option {', '.join(config)}; there are name and version")
         if name is not None and not _NAME.fullmatch(name):
-            raise EventClassError(f"{name!r} can't name {cls.__name__}; use letters, digits, _, and . or - between them")
+            raise EventClassError(
+                f"{name!r} can't name {cls.__name__}; use letters, digits, _, and . or - between them"
+            )
         if version < 1:
             raise EventClassError(f"{cls.__name__} has version {version}; versions count from 1")
         cls.__swarmbus_name__ = name or snake_case(cls.__name__)
@@ -198,7 +201,9 @@ class _Guarding:
 
 def _is_writable(event: Event, field: str) -> bool:
     try:
-        event.__pydantic_serializer__.to_json(event, include={field}, by_alias=False, round_trip=True, fallback=to_plain)
+        event.__pydantic_serializer__.to_json(
+            event, include={field}, by_alias=False, round_trip=True, fallback=to_plain
+        )
     except (PydanticSerializationError, ValueError):
         return False
     return True

@@ -101,7 +101,9 @@ class _Reader:
             raise EventClassError(f"{path} is excluded from JSON and would be lost; drop exclude=True")
         marks = [*info.metadata]
         if info.discriminator is not None:
-            marks.append(Discriminator(info.discriminator) if isinstance(info.discriminator, str) else info.discriminator)
+            marks.append(
+                Discriminator(info.discriminator) if isinstance(info.discriminator, str) else info.discriminator
+            )
         return self.guard(path, Annotated[(info.annotation, *marks)] if marks else info.annotation)
 
     def guard(self, path: str, annotation: Any) -> Guard | None:
@@ -155,7 +157,9 @@ class _Reader:
     def _mapping(self, path: str, kind: Any) -> Guard | None:
         key, value = get_args(kind) or (str, Any)
         guard = self.guard(path, value)
-        if self.guard(path, key) or not all(isinstance(part, type) and issubclass(part, _KEYS) for part in members(key)):
+        if self.guard(path, key) or not all(
+            isinstance(part, type) and issubclass(part, _KEYS) for part in members(key)
+        ):
             return round_trip(kind)
         return guard and entries(guard)
 

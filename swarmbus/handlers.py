@@ -13,9 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import FrameType
-from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, overload
-
-from typing_extensions import Never
+from typing import Any, Concatenate, Literal, Never, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 from swarmbus.errors import Retryable
 from swarmbus.events import Event
@@ -196,9 +194,7 @@ def join(
     if not events:
         raise TypeError("join needs the class of its contributions: @join(StepDone, per=TaskPlanned)")
     _check_classes("join", (*events, per))
-    spec = HandlerSpec(
-        "join", events, None, None, per, key, expect, partial, quorum, deadline, timeout, retry
-    )
+    spec = HandlerSpec("join", events, None, None, per, key, expect, partial, quorum, deadline, timeout, retry)
     _check_options("join", spec)
     return lambda handler: _attached(handler, spec, sys._getframe(1))
 
@@ -229,7 +225,9 @@ def _annotation_texts(function: Callable[..., Any]) -> list[str]:
 def _refuse_unknown(decorator: str, options: Mapping[str, Any], known: tuple[str, ...]) -> None:
     for option in options:
         if option not in known:
-            raise TypeError(f"@{decorator} has no option {option!r}{did_you_mean(option, known)}; it takes {', '.join(known)}")
+            raise TypeError(
+                f"@{decorator} has no option {option!r}{did_you_mean(option, known)}; it takes {', '.join(known)}"
+            )
 
 
 def _check_classes(decorator: str, classes: tuple[Any, ...]) -> None:

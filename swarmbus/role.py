@@ -10,7 +10,7 @@ import copy
 import inspect
 import re
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 
@@ -21,8 +21,7 @@ from swarmbus.text import near_match
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
-
-    from typing_extensions import Self
+    from typing import Self
 
     from swarmbus.handlers import Retry
     from swarmbus.role_context import RoleContext
@@ -96,7 +95,9 @@ class Role:
             if setting not in allowed:
                 match = near_match(setting, allowed)
                 told = f"; did you mean {match}?" if match else ""
-                raise RoleError(f"{type(self).__name__} has no setting {setting!r}{told} There are {', '.join(allowed)}")
+                raise RoleError(
+                    f"{type(self).__name__} has no setting {setting!r}{told} There are {', '.join(allowed)}"
+                )
         twin = copy.copy(self)
         twin.__dict__.pop("_open", None)
         for setting, value in {"name": name, **settings}.items():

@@ -8,15 +8,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Never, NoReturn, TypeAlias, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypeAlias, get_args, get_origin
 
 from pydantic import BaseModel
 
 from swarmbus.annotations import Missing, Scope, annotations_of
+from swarmbus.codes import finding
 from swarmbus.events import Event
 from swarmbus.fields import describe
 from swarmbus.handlers import ContextParameter, HandlerSpec
-from swarmbus.results import Finding, Joined
+from swarmbus.results import Joined
+
+if TYPE_CHECKING:
+    from swarmbus.results import Finding
 
 Parameter: TypeAlias = Literal["context", "state", "event", "item", "opener", "joined"]
 Events: TypeAlias = tuple[type[Event], ...]
@@ -37,6 +41,8 @@ class Signature:
     each_type: Any
     parameters: tuple[Parameter, ...]
     problems: tuple[Finding, ...]
+    unread_inputs: bool
+    unread_outputs: bool
 
 
 def read_signature(
@@ -67,22 +73,28 @@ class _Reader:
         self._annotations = annotations_of(function)
         self._scope = Scope(owner, function, spec.names)
         self._problems: list[Finding] = []
+        self._unread = False  # something was left unsaid since this was last looked at
 
     def read(self) -> Signature:
         inputs = self._sort_parameters()
         self._drop_spare_defaults(inputs)
         opener = next(iter(self._events((self._spec.opener,), "per=")), None) if self._spec.opener else None
         accepts = self._read_join(inputs, opener) if self._spec.kind == "join" else self._read_on(inputs)
+        unread_inputs = self._unread
+        self._unread = False
         publishes, silent = self._read_return()
+        early = self._read_early(inputs.context)
         return Signature(
             accepts=accepts,
             opener=opener,
             publishes=publishes,
-            early=self._read_early(inputs.context),
+            early=early,
             silent=silent,
             each_type=next((inputs.rest[name] for name, kind in inputs.filled.items() if kind == "item"), None),
             parameters=tuple(kind for kind in inputs.filled.values() if kind is not None),
             problems=tuple(self._problems),
+            unread_inputs=unread_inputs,
+            unread_outputs=self._unread,
         )
 
     # What comes in.
@@ -233,7 +245,8 @@ class _Reader:
             said = f"is annotated {name}" if annotated else "has no annotation"
             self._report("SB108", f"says nothing about its events: {place} {said}", "name the event class")
         elif isinstance(get_origin(part) or part, type):
-            hint = f"derive it from Event: class {name}(Event)"
+            builtin = getattr(part, "__module__", "") == "builtins"
+            hint = "name an event that carries it" if builtin else f"derive it from Event: class {name}(Event)"
             self._report("SB107", f"has {place} with {name}, which is not an Event", hint, name)
         else:
             self._report("SB109", f"has {place} with {name}, which stands for no class", "name the event class itself")
@@ -243,10 +256,11 @@ class _Reader:
         self._report("SB113", f"takes {taken} beside context and state, but is called with {wanted}", hint)
 
     def _report(self, code: str, message: str, hint: str, event: str | None = None) -> None:
+        self._unread = self._unread or code in ("SB107", "SB108", "SB109")
         written = self._function.__code__
         where = f"{written.co_filename}:{written.co_firstlineno}"
         told = f"{self._role}.{self._function.__name__} {message}"
-        self._problems.append(Finding(code, "error", told, self._role, event, where, hint))
+        self._problems.append(finding(code, told, hint, role=self._role, event=event, where=where))
 
 
 def _listed(classes: Iterable[Any]) -> str:

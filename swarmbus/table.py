@@ -120,11 +120,18 @@ def address(party: Address) -> str:
     return party if isinstance(party, str) else party.address
 
 
-def each(parties: object) -> tuple[object, ...]:
+def parties(named: object) -> tuple[object, ...]:
     """Return what a row says about publishers or handlers as a tuple."""
-    return tuple(parties) if isinstance(parties, (tuple, list)) else (parties,)
+    return tuple(named) if isinstance(named, (tuple, list)) else (named,)
 
 
-def known(parties: object) -> tuple[Address, ...]:
+def known(named: object) -> tuple[Address, ...]:
     """Return those publishers or handlers of a row that can be any."""
-    return tuple(party for party in each(parties) if isinstance(party, (str, Party, External)))
+    return tuple(party for party in parties(named) if isinstance(party, (str, Party, External)))
+
+
+def row_text(entry: Entry) -> str:
+    """Return how messages call a row, such as `row 2 (planner -> TaskPlanned -> executor)`."""
+    publishers = ", ".join(map(address, entry.publishers)) or "nobody"
+    handlers = ", ".join(map(address, entry.handlers)) or "nobody"
+    return f"row {entry.index + 1} ({publishers} -> {entry.event.__name__} -> {handlers})"

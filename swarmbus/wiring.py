@@ -44,6 +44,7 @@ class HandlerWiring:
         parameters: what the method is called with, in order.
         file, line: where the method is written.
         problems: what its signature fails to say.
+        unread_inputs, unread_outputs: whether that leaves open what it handles, or what it publishes.
     """
 
     role: str
@@ -68,6 +69,8 @@ class HandlerWiring:
     file: str
     line: int
     problems: tuple[Finding, ...] = ()
+    unread_inputs: bool = False
+    unread_outputs: bool = False
 
     @property
     def where(self) -> str:
@@ -162,4 +165,6 @@ def _read_handler(role: Role, name: str, method: Callable[..., Any]) -> HandlerW
         file=function.__code__.co_filename,
         line=function.__code__.co_firstlineno,
         problems=signature.problems,
+        unread_inputs=signature.unread_inputs,
+        unread_outputs=signature.unread_outputs,
     )
