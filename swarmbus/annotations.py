@@ -9,7 +9,8 @@ from __future__ import annotations
 import builtins
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ForwardRef, TypeVar, get_args, get_origin
 
 from swarmbus.fields import bare, members
@@ -27,6 +28,11 @@ class Missing(type):
         return Missing(f"{cls.__name__}.{name}", (), {})
 
 
+class _Names(ChainMap[str, Any]):
+    def __missing__(self, name: str) -> Any:
+        return Missing(name, (), {})
+
+
 class Scope:
     """The names that a method's annotations can use, in the order in which Python would look them up.
 
@@ -36,8 +42,8 @@ class Scope:
         enclosing: names of the function in which the class was written, if any.
     """
 
-    def __init__(self, owner: type, function: Callable[..., Any], enclosing: Mapping[str, Any]) -> None:
-        self._parts: tuple[Mapping[str, Any], ...] = (
+    def __init__(self, owner: type, function: Callable[..., Any], enclosing: dict[str, Any]) -> None:
+        self._names = _Names(
             _parameters_named(owner, function),
             *({name: value for name, value in vars(cls).items() if isinstance(value, type)} for cls in owner.__mro__),
             _closure(function),
@@ -47,19 +53,13 @@ class Scope:
         )
         self._bound = _bound_variables(owner)
 
-    def __getitem__(self, name: str) -> Any:
-        for part in self._parts:
-            if name in part:
-                return part[name]
-        return Missing(name, (), {})
-
     def resolve(self, annotation: Any) -> Any:
         """Return what an annotation means, its own name looked up, and a type variable replaced if it is bound."""
         if isinstance(annotation, ForwardRef):
             annotation = annotation.__forward_arg__
         if isinstance(annotation, str):
             try:
-                annotation = eval(annotation, {}, self)  # noqa: S307 - what `typing.get_type_hints` does
+                annotation = eval(annotation, {}, self._names)  # noqa: S307 - what `typing.get_type_hints` does
             except (SyntaxError, TypeError, AttributeError):
                 return Missing(annotation, (), {})
             return self.resolve(annotation)
@@ -93,7 +93,7 @@ class Scope:
 def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
     """Return a function's annotations as written, without failing for a name that is not there."""
     if sys.version_info >= (3, 14):
-        import annotationlib
+        import annotationlib  # noqa: PLC0415 - there since 3.14
 
         return annotationlib.get_annotations(function, format=annotationlib.Format.FORWARDREF)
     return inspect.get_annotations(function)

@@ -6,7 +6,7 @@ What a field may hold is decided in `fields`; who publishes and who handles an e
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, PydanticSchemaGenerationError, ValidationError
 from pydantic_core import CoreSchema, PydanticSerializationError, core_schema
@@ -68,9 +68,10 @@ class Event(BaseModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **_options: Any) -> None:
         generic = cls.__pydantic_generic_metadata__
-        if generic["origin"] is not None:
-            cls.__swarmbus_name__ = _generic_name(generic["origin"], generic["args"])
-            cls.__swarmbus_version__ = generic["origin"].__swarmbus_version__
+        origin = cast("type[Event] | None", generic["origin"])
+        if origin is not None:
+            cls.__swarmbus_name__ = _generic_name(origin, generic["args"])
+            cls.__swarmbus_version__ = origin.__swarmbus_version__
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -85,7 +86,7 @@ class Event(BaseModel):
         guards = compile_guards(cls)
         if not guards:
             return schema
-        reference = schema.pop("ref", None)
+        reference = cast("dict[str, Any]", schema).pop("ref", None)
         return core_schema.no_info_after_validator_function(_Guarding(guards), schema, ref=reference)
 
     def model_dump_json(self, **options: Any) -> str:
@@ -143,16 +144,19 @@ def from_json(cls: type[E], data: bytes | str) -> E:
         EventEncodingError: the JSON is no such event; names the field.
     """
     try:
-        return cls.__pydantic_validator__.validate_json(data, extra="ignore", by_alias=False, by_name=True)
+        event: E = cls.__pydantic_validator__.validate_json(data, extra="ignore", by_alias=False, by_name=True)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False, include_input=False)
         fields = [".".join(str(part) for part in problem["loc"]) for problem in problems]
-        told = "; ".join(f"{field or 'the event'}: {problem['msg']}" for field, problem in zip(fields, problems))
+        told = "; ".join(
+            f"{field or 'the event'}: {problem['msg']}" for field, problem in zip(fields, problems, strict=True)
+        )
         raise EventEncodingError(
             f"the JSON is no {cls.__name__} (version {event_version(cls)}): {told}",
             event=event_name(cls),
             field=fields[0] or None,
         ) from error
+    return event
 
 
 class HandlerFailed(Event):

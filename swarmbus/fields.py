@@ -7,7 +7,7 @@ only a value can, the field gets one of `guards`. Most fields need none.
 from __future__ import annotations
 
 import dataclasses
-import datetime
+import datetime as dt
 import decimal
 import enum
 import ipaddress
@@ -15,7 +15,8 @@ import pathlib
 import types
 import typing
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, Discriminator, SecretBytes, SecretStr, TypeAdapter
@@ -32,13 +33,13 @@ if typing.TYPE_CHECKING:
 _UNIONS = (Union, types.UnionType)
 _SAFE: tuple[type, ...] = (
     *(str, bool, int, float, bytes, complex, type(None)),
-    *(datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, uuid.UUID, pathlib.PurePath),
+    *(dt.date, dt.time, dt.timedelta, decimal.Decimal, uuid.UUID, pathlib.PurePath),
     *(ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network),
 )
-_KEYS: tuple[type, ...] = (str, int, bool, uuid.UUID, datetime.date, enum.Enum)
+_KEYS: tuple[type, ...] = (str, int, bool, uuid.UUID, dt.date, enum.Enum)
 _MUTABLE: tuple[tuple[type, str], ...] = (
     (bytearray, "bytes"),
-    (Set, "frozenset[...]"),
+    (AbstractSet, "frozenset[...]"),
     (Mapping, "FrozenDict[K, V]"),
     (Sequence, "tuple[..., ...]"),
     (Iterable, "tuple[..., ...]"),
@@ -94,6 +95,13 @@ class _Reader:
 
     def __init__(self) -> None:
         self._read: dict[type, Guard] = {}
+        self._containers: dict[Any, Callable[[str, Any], Guard | None]] = {
+            tuple: self._items,
+            frozenset: self._items,
+            FrozenDict: self._mapping,
+            Union: self._union,
+            types.UnionType: self._union,
+        }
 
     def field(self, model: type[BaseModel], name: str, info: FieldInfo) -> Guard | None:
         path = f"{model.__name__}.{name}"
@@ -112,28 +120,23 @@ class _Reader:
         origin = get_origin(kind) or kind
         if kind in (Any, object) or isinstance(kind, TypeVar):
             return freeze_json
-        if origin in _UNIONS:
-            return self._union(path, annotation)
         if origin is Literal:
             return None
-        if origin in (tuple, frozenset):
-            return self._items(path, origin, kind)
-        if origin is FrozenDict:
-            return self._mapping(path, kind)
+        if (read := self._containers.get(origin)) is not None:
+            return read(path, annotation)
         if not isinstance(origin, type) or origin in (type, Callable):
             raise _refused(path, kind, "JSON can't bring it back; use a plain value or a frozen model")
         if issubclass(origin, BaseModel):
             return self._model(path, origin)
-        if dataclasses.is_dataclass(origin) or hasattr(origin, "_fields"):
-            return self._record(path, origin)
-        return self._leaf(path, kind, origin)
+        record = dataclasses.is_dataclass(origin) or hasattr(origin, "_fields")
+        return self._record(path, origin) if record else self._leaf(path, kind, origin)
 
     def _leaf(self, path: str, kind: Any, origin: type) -> Guard | None:
         if is_typeddict(origin):
             raise _refused(path, kind, "a dict can be changed; use a frozen model or FrozenDict[K, V]")
         if issubclass(origin, (SecretStr, SecretBytes)):
             raise _refused(path, kind, "JSON would lose it; keep secrets in deps and out of events")
-        if issubclass(origin, datetime.datetime):
+        if issubclass(origin, dt.datetime):
             return require_zone
         if issubclass(origin, enum.Enum):
             return None if all(isinstance(member.value, (str, int)) for member in origin) else round_trip(kind)
@@ -146,15 +149,17 @@ class _Reader:
             raise _refused(path, kind, "its values can be changed; use a frozen model")
         return _tried(path, kind)
 
-    def _items(self, path: str, origin: type, kind: Any) -> Guard | None:
+    def _items(self, path: str, annotation: Any) -> Guard | None:
+        kind = bare(annotation)
         parts = [part for part in get_args(kind) or (Any,) if part is not Ellipsis]
         guards = [self.guard(path, part) for part in parts]
         if not any(guards):
             return None
         guard = guards[0]
-        return items(origin, guard) if guard and len(guards) == 1 else round_trip(kind)
+        return items(get_origin(kind) or kind, guard) if guard and len(guards) == 1 else round_trip(kind)
 
-    def _mapping(self, path: str, kind: Any) -> Guard | None:
+    def _mapping(self, path: str, annotation: Any) -> Guard | None:
+        kind = bare(annotation)
         key, value = get_args(kind) or (str, Any)
         guard = self.guard(path, value)
         if self.guard(path, key) or not all(

@@ -5,7 +5,7 @@ It owns how such a mapping is kept, changed into a new one, compared, and read a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, TypeVar, cast, get_args, overload
 
 from pydantic import GetCoreSchemaHandler
@@ -38,7 +38,10 @@ class FrozenDict(Mapping[K, V]):
     def __init__(self: FrozenDict[str, V], /, **named: V) -> None: ...
 
     def __init__(self, entries: Any = (), /, **named: Any) -> None:
-        fill(self, dict(entries, **named))
+        self._entries = dict(entries, **named)
+        self._trie = None
+        self._next = len(self._entries)
+        self._hash = None
 
     def __getitem__(self, key: K) -> V:
         if self._entries is not None:
@@ -55,9 +58,21 @@ class FrozenDict(Mapping[K, V]):
     def __len__(self) -> int:
         return len(cast("Mapping[K, Any]", self._trie if self._entries is None else self._entries))
 
+    def keys(self) -> KeysView[K]:
+        """Return the keys, in order."""
+        return self._ordered().keys()
+
+    def values(self) -> ValuesView[V]:
+        """Return the values, in order."""
+        return self._ordered().values()
+
+    def items(self) -> ItemsView[K, V]:
+        """Return the keys with their values, in order."""
+        return self._ordered().items()
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, FrozenDict):
-            return self._ordered() == other._ordered()
+            return self.items() == other.items()
         return self._ordered() == other if isinstance(other, Mapping) else NotImplemented
 
     def __hash__(self) -> int:
@@ -76,11 +91,11 @@ class FrozenDict(Mapping[K, V]):
         trie = self._changeable()
         known = trie.get(key)
         place = self._next if known is None else known[0]
-        return _from_trie(trie.insert(key, (place, value)), self._next + (known is None))
+        return _made(None, trie.insert(key, (place, value)), self._next + (known is None))
 
     def remove(self, key: K) -> FrozenDict[K, V]:
         """Return a map without `key`; raise `KeyError` if there is none."""
-        return _from_trie(self._changeable().remove(key), self._next)
+        return _made(None, self._changeable().remove(key), self._next)
 
     def _ordered(self) -> dict[K, V]:
         if self._entries is None:
@@ -108,9 +123,7 @@ class FrozenDict(Mapping[K, V]):
 
 def adopt(entries: dict[K, V]) -> FrozenDict[K, V]:
     """Make a map of a dict that nobody else holds, without copying it."""
-    frozen: FrozenDict[K, V] = FrozenDict.__new__(FrozenDict)
-    fill(frozen, entries)
-    return frozen
+    return _made(entries, None, len(entries))
 
 
 def to_plain(value: Any) -> Any:
@@ -120,22 +133,11 @@ def to_plain(value: Any) -> Any:
     raise TypeError(f"JSON can't carry a {type(value).__name__}")
 
 
-def fill(frozen: FrozenDict[K, V], entries: dict[K, V]) -> None:
-    """Set up a new map over `entries`."""
-    frozen._entries = entries
-    frozen._trie = None
-    frozen._next = len(entries)
-    frozen._hash = None
-
-
-def _from_trie(trie: HashTrieMap[K, tuple[int, V]], next_place: int) -> FrozenDict[K, V]:
-    frozen: FrozenDict[K, V] = FrozenDict.__new__(FrozenDict)
-    frozen._entries = None
-    frozen._trie = trie
-    frozen._next = next_place
-    frozen._hash = None
-    return frozen
+def _made(entries: dict[K, V] | None, trie: HashTrieMap[K, tuple[int, V]] | None, next_place: int) -> FrozenDict[K, V]:
+    made: FrozenDict[K, V] = FrozenDict.__new__(FrozenDict)
+    made._entries, made._trie, made._next, made._hash = entries, trie, next_place, None  # noqa: SLF001 - a constructor
+    return made
 
 
 def _plain(value: Any) -> Any:
-    return value._ordered() if isinstance(value, FrozenDict) else value
+    return dict(value.items()) if isinstance(value, FrozenDict) else value

@@ -7,7 +7,7 @@ remedy for one that JSON would not bring back. Which field needs which guard is 
 from __future__ import annotations
 
 import dataclasses
-import datetime
+import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -22,7 +22,7 @@ JSON_CONFIG = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64", allow
 """How values are written to JSON and read again, so that nothing is lost on the way."""
 
 
-def require_zone(value: datetime.datetime) -> datetime.datetime:
+def require_zone(value: dt.datetime) -> dt.datetime:
     """Refuse a time without a time zone."""
     if value.tzinfo is None:
         raise ValueError("holds a time without time zone; give it a tzinfo, as datetime.now(timezone.utc) does")
@@ -131,26 +131,27 @@ def difference(value: Any, back: Any) -> str | None:
     """Return why a value is not what JSON brought back, or why it may not be shared; None where all is well."""
     if type(value) is not type(back):
         return f"holds a {type(value).__name__}, which JSON would bring back as {type(back).__name__}"
-    if isinstance(value, datetime.datetime):
-        return "holds a time without time zone" if value.tzinfo is None else _unequal(value, back)
-    if isinstance(value, tuple):
-        return _first(zip(value, back, strict=False)) or _unequal(len(value), len(back))
-    if isinstance(value, FrozenDict):
-        return _first(zip((*value, *value.values()), (*back, *back.values()), strict=False)) or _unequal(value, back)
-    if isinstance(value, frozenset):
-        return _unequal({(type(item), item) for item in value}, {(type(item), item) for item in back})
-    if isinstance(value, BaseModel):
-        return _first((value.__dict__[name], back.__dict__[name]) for name in value.__dict__)
-    if dataclasses.is_dataclass(value):
-        return _first((getattr(value, f.name), getattr(back, f.name)) for f in dataclasses.fields(value))
+    if isinstance(value, dt.datetime) and value.tzinfo is None:
+        return "holds a time without time zone"
+    pairs = _pairs(value, back)
+    if pairs is not None:
+        return next((trouble for one, other in pairs if (trouble := difference(one, other))), None)
     if type(value).__hash__ is None:
         return f"holds a {type(value).__name__}, which can be changed"
-    return _unequal(value, back)
-
-
-def _first(pairs: Iterable[tuple[Any, Any]]) -> str | None:
-    return next((trouble for value, back in pairs if (trouble := difference(value, back))), None)
-
-
-def _unequal(value: Any, back: Any) -> str | None:
     return None if value == back else f"holds {value!r}, which JSON would bring back as {back!r}"
+
+
+def _pairs(value: Any, back: Any) -> list[tuple[Any, Any]] | None:
+    """Return the parts of a value with what became of each, or None where it has no parts."""
+    if isinstance(value, tuple):
+        return [(len(value), len(back)), *zip(value, back, strict=False)]
+    if isinstance(value, FrozenDict):
+        return _pairs((*value, *value.values()), (*back, *back.values()))
+    if isinstance(value, frozenset):
+        same = {item: item for item in back}
+        return [(len(value), len(back)), *((item, same.get(item)) for item in value)]
+    if isinstance(value, BaseModel):
+        return [(part, back.__dict__[name]) for name, part in value.__dict__.items()]
+    if dataclasses.is_dataclass(value):
+        return [(getattr(value, field.name), getattr(back, field.name)) for field in dataclasses.fields(value)]
+    return None

@@ -9,10 +9,8 @@ from __future__ import annotations
 import inspect
 import math
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from types import FrameType
 from typing import Any, Concatenate, Literal, Never, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 from swarmbus.errors import Retryable
@@ -26,8 +24,6 @@ H = TypeVar("H", bound=Callable[..., Any])
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
-E_contra = TypeVar("E_contra", contravariant=True)
-Item_contra = TypeVar("Item_contra", contravariant=True)
 
 Partial: TypeAlias = Literal["fail", "proceed"]
 
@@ -96,21 +92,19 @@ class HandlerSpec:
     deadline: float | None = None
     timeout: float | None = None
     retry: Retry | None = None
-    names: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    names: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
-class MappedOn(Protocol[E_contra, Item_contra]):
+class MappedOn(Protocol[E, Item]):
     """Decorates a method that takes an item, or the event and an item, first."""
 
     @overload
-    def __call__(
-        self, handler: Callable[Concatenate[S, Item_contra, P], R], /
-    ) -> Callable[Concatenate[S, Item_contra, P], R]: ...
+    def __call__(self, handler: Callable[Concatenate[S, Item, P], R], /) -> Callable[Concatenate[S, Item, P], R]: ...
 
     @overload
     def __call__(
-        self, handler: Callable[Concatenate[S, E_contra, Item_contra, P], R], /
-    ) -> Callable[Concatenate[S, E_contra, Item_contra, P], R]: ...
+        self, handler: Callable[Concatenate[S, E, Item, P], R], /
+    ) -> Callable[Concatenate[S, E, Item, P], R]: ...
 
 
 @overload
@@ -147,17 +141,18 @@ def on(*events: Any, **options: Any) -> Any:
         when: whether the method takes this event; an event that no handler of the role takes is an error.
         timeout: seconds that one attempt may take; `math.inf` for no limit, default that of the role.
         retry: when to attempt again, default that of the role.
+        **options: those named above.
 
     Raises:
         TypeError: an option that does not exist, or one of the wrong type.
     """
     if len(events) == 1 and not options and inspect.isroutine(events[0]):
-        return _attached(events[0], HandlerSpec("on"), sys._getframe(1))
+        return _attached(events[0], HandlerSpec("on"))
     _refuse_unknown("on", options, ("each", "when", "timeout", "retry"))
     _check_classes("on", events)
     spec = HandlerSpec("on", events, **options)
     _check_options("on", spec)
-    return lambda handler: _attached(handler, spec, sys._getframe(1))
+    return lambda handler: _attached(handler, spec)
 
 
 def join(
@@ -186,6 +181,7 @@ def join(
         deadline: seconds after which the join does not wait for more.
         timeout: seconds that one attempt may take; `math.inf` for no limit, default that of the role.
         retry: when to attempt again, default that of the role.
+        **unknown: refused, with the near match.
 
     Raises:
         TypeError: an option that does not exist, or one of the wrong type.
@@ -196,7 +192,7 @@ def join(
     _check_classes("join", (*events, per))
     spec = HandlerSpec("join", events, None, None, per, key, expect, partial, quorum, deadline, timeout, retry)
     _check_options("join", spec)
-    return lambda handler: _attached(handler, spec, sys._getframe(1))
+    return lambda handler: _attached(handler, spec)
 
 
 def spec_of(attribute: object) -> HandlerSpec | None:
@@ -205,17 +201,24 @@ def spec_of(attribute: object) -> HandlerSpec | None:
     return spec if isinstance(spec, HandlerSpec) else None
 
 
-def _attached(handler: H, spec: HandlerSpec, frame: FrameType) -> H:
-    if not callable(handler) or isinstance(handler, type):
-        raise TypeError(f"@{spec.kind} decorates a method of a role, not {handler!r}")
-    function = inspect.unwrap(handler)
-    enclosing = frame.f_back
-    if enclosing is not None and enclosing.f_locals is not enclosing.f_globals:
-        used = {word for text in _annotation_texts(function) for word in re.findall(r"[^\W\d]\w*", text)}
-        names = {name: value for name, value in enclosing.f_locals.items() if name in used}
-        spec = replace(spec, names=names)
-    setattr(handler, SPEC, spec)
+def _attached(handler: H, spec: HandlerSpec) -> H:
+    """Write a spec on a method; called by a function that is called in the body of the role class."""
+    method: Any = handler
+    if not inspect.isfunction(method):
+        raise TypeError(f"@{spec.kind} decorates an ordinary method of a role, not {method!r}")
+    setattr(handler, SPEC, replace(spec, names=_names_around(inspect.unwrap(method))))
     return handler
+
+
+def _names_around(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return what a postponed annotation may use of the function in which a role class is written, if it is in one."""
+    frame = inspect.currentframe()
+    for _ in range(4):  # this function, _attached, its caller, the class body
+        frame = frame.f_back if frame is not None else None
+    if frame is None or frame.f_locals is frame.f_globals:
+        return {}
+    used = {word for text in _annotation_texts(function) for word in re.findall(r"[^\W\d]\w*", text)}
+    return {name: value for name, value in frame.f_locals.items() if name in used}
 
 
 def _annotation_texts(function: Callable[..., Any]) -> list[str]:
@@ -236,8 +239,8 @@ def _check_classes(decorator: str, classes: tuple[Any, ...]) -> None:
             raise TypeError(f"@{decorator} takes event classes, not {candidate!r}")
 
 
-def _check_options(decorator: str, spec: HandlerSpec) -> None:
-    seconds = {"timeout": spec.timeout, "deadline": spec.deadline}
+def _check_options(decorator: str, spec: Any) -> None:
+    seconds: dict[str, Any] = {"timeout": spec.timeout, "deadline": spec.deadline}
     for option, value in seconds.items():
         if value is not None and not (isinstance(value, (int, float)) and value > 0 and not math.isnan(value)):
             raise TypeError(f"@{decorator}({option}={value!r}) takes a positive number of seconds")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from swarmbus.handlers import Retry
     from swarmbus.role_context import RoleContext
     from swarmbus.thinking.limits import Limits
-    from swarmbus.thinking.models import Model
+    from swarmbus.thinking.models.base import Model
 
 SETTINGS = ("instructions", "tools", "model", "limits", "concurrency", "history", "State", "retry", "timeout")
 """The class attributes that mean something to swarmbus; `named` takes all of them but `State`."""
@@ -125,8 +125,8 @@ def _refuse_misspelt(cls: type[Role]) -> None:
             )
 
 
-def _check_settings(role: Role | type[Role]) -> None:
-    """Refuse settings that can't be."""
+def _check_settings(role: Any) -> None:
+    """Refuse settings that a role, or a class of roles, can't have."""
     owner = role.__name__ if isinstance(role, type) else role.name
     if not isinstance(role.name, str) or not _NAME.fullmatch(role.name) or role.name in _RESERVED:
         raise RoleError(f"{role.name!r} can't name a role; use letters, digits, _ and -, and none of {_RESERVED}")

@@ -5,7 +5,7 @@ Plain data. Whether the code does what the table says is found out by `checks`.
 
 from __future__ import annotations
 
-import sys
+import inspect
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeAlias
 
@@ -86,14 +86,15 @@ class EventTable(Generic[R]):
         rows: the rows as they were written.
         entries: those rows whose event is an event class, with only the publishers and handlers that can be any.
         result: the event whose arrival at the client ends a run; None where a run ends when it is quiet.
-        where: `"file:line"` at which the table was made.
+        where: `"file:line"` at which the table was made, where Python tells.
 
     Raises:
         ValueError: a row is not a tuple of three.
     """
 
     def __init__(self, *rows: Row | tuple[Any, Any, Any], result: type[R] | None = None) -> None:
-        for index, row in enumerate(rows):
+        written: tuple[Any, ...] = rows
+        for index, row in enumerate(written):
             if not isinstance(row, tuple) or len(row) != 3:
                 raise ValueError(f"row {index + 1} of the event table is {row!r}; write (publishers, Event, handlers)")
         self.rows = tuple(Row(*row) for row in rows)
@@ -103,8 +104,9 @@ class EventTable(Generic[R]):
             for index, row in enumerate(self.rows)
             if is_event(row.event)
         )
-        caller = sys._getframe(1)
-        self.where = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+        frame = inspect.currentframe()
+        caller = frame.f_back if frame is not None else None
+        self.where = f"{caller.f_code.co_filename}:{caller.f_lineno}" if caller is not None else None
 
     def __repr__(self) -> str:
         return f"<EventTable of {len(self.rows)} rows, result {self.result.__name__ if self.result else None}>"

@@ -7,9 +7,9 @@ event table is for `checks`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from swarmbus.handlers import HandlerSpec, Partial, Retry, spec_of
 from swarmbus.signatures import Events, Parameter, read_signature
@@ -19,7 +19,35 @@ if TYPE_CHECKING:
 
     from swarmbus.events import Event
     from swarmbus.results import Finding
-    from swarmbus.role import Role
+
+
+class ReadableRole(Protocol):
+    """What is read of a role beside its handlers."""
+
+    @property
+    def name(self) -> str:
+        """How the event table calls it."""
+        ...
+
+    @property
+    def concurrency(self) -> int:
+        """Deliveries at a time."""
+        ...
+
+    @property
+    def tools(self) -> Sequence[Any]:
+        """The tools it lists."""
+        ...
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds for one attempt, where a handler does not say so."""
+        ...
+
+    @property
+    def retry(self) -> Retry | None:
+        """When to attempt again, where a handler does not say so."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +143,10 @@ class RoleWiring:
     state: type[BaseModel] | None
     concurrency: int
     tools: tuple[Any, ...]
-    instance: Role
+    instance: Any
 
 
-def read_role(role: Role) -> RoleWiring:
+def read_role(role: ReadableRole) -> RoleWiring:
     """Read a role's wiring; what can't be read is in the handlers' `problems`."""
     cls = type(role)
     attributes: dict[str, Any] = {}
@@ -137,7 +165,7 @@ def read_role(role: Role) -> RoleWiring:
     )
 
 
-def _read_handler(role: Role, name: str, method: Callable[..., Any]) -> HandlerWiring:
+def _read_handler(role: ReadableRole, name: str, method: Callable[..., Any]) -> HandlerWiring:
     spec = spec_of(method)
     assert isinstance(spec, HandlerSpec)
     function = inspect.unwrap(method)
