@@ -205,6 +205,9 @@ class ModelSettings:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
+DEFAULT_SETTINGS = ModelSettings()
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One question to a model.
@@ -220,7 +223,7 @@ class ModelRequest:
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     output: OutputSpec | None = None
-    settings: ModelSettings = ModelSettings()
+    settings: ModelSettings = DEFAULT_SETTINGS
     idle_timeout: float | None = None
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 
 import anyio
 from anyio import lowlevel
-from typing_extensions import Self, TypeForm, TypeVar
+from typing_extensions import TypeForm, TypeVar
 
-from swarmbus.messages import Message, ModelSettings, Usage, UserMessage
-from swarmbus.thinking.hooks import Hooks
-from swarmbus.thinking.limits import Limits, Repetition
+from swarmbus.messages import DEFAULT_SETTINGS, Message, ModelSettings, Usage, UserMessage
+from swarmbus.thinking.hooks import NO_HOOKS, Hooks
+from swarmbus.thinking.limits import DEFAULT_LIMITS, Limits, Repetition
 from swarmbus.thinking.loop import run_loop
 from swarmbus.thinking.loop_state import LoopSetup, LoopState, MessageQueue, Reporter
 from swarmbus.thinking.models.registry import resolve_model
@@ -66,10 +66,10 @@ class Agent:
         model: str | Model,
         instructions: str = "",
         tools: Iterable[Tool[..., Any] | Callable[..., Any]] = (),
-        hooks: Hooks = Hooks(),
-        limits: Limits = Limits(),
+        hooks: Hooks = NO_HOOKS,
+        limits: Limits = DEFAULT_LIMITS,
         *,
-        settings: ModelSettings = ModelSettings(),
+        settings: ModelSettings = DEFAULT_SETTINGS,
         history: Sequence[Message] = (),
         deps: Any = None,
         calls: CallLog | None = None,

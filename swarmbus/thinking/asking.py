@@ -1,4 +1,4 @@
-"""One model call: the request put together, recorded replies used again, the stream read to its end, the cost booked."""
+"""One model call: the request put together, a recorded reply used again or the stream read, the cost booked."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from swarmbus.thinking.tool_result import ToolResult, readable
 from swarmbus.thinking.tools import Tool, ToolContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from swarmbus.thinking.loop_state import LoopSetup, LoopState
 
@@ -202,7 +202,7 @@ class Batch:
             self._state.reporter.emit(ToolExecutionUpdate, call=call, data=data)
 
         reporter = self._state.reporter
-        progress: Callable[[Any], None] = report if tool.is_async else partial(from_thread.run_sync, report)
+        progress = report if tool.is_async else lambda data: from_thread.run_sync(report, data)
         return ToolContext(
             run_id=reporter.run_id,
             role=reporter.role,

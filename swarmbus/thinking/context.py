@@ -1,8 +1,9 @@
-"""How much a model is shown: sizes in tokens, big results cut in the middle, old ones put away, all as pure functions."""
+"""How much a model is shown: sizes in tokens, big results cut, old ones put away, all as pure functions."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from swarmbus.messages import AssistantMessage, DataPart, Message, ToolMessage, UserMessage
@@ -103,7 +104,7 @@ def _without_oldest_turns(
     """Leave out turns after the first message, oldest first, until the excess of tokens is gone."""
     first_kept = next((start for start in starts if start > 0), len(shown))
     begin = first_kept
-    for start, end in zip(starts[1:-1], starts[2:], strict=False):
+    for start, end in pairwise(starts[1:]):
         if excess <= 0:
             break
         excess -= sum(sizes[start:end])

@@ -82,8 +82,11 @@ class Hooks:
     after_model_call: Callable[[ModelReply], ModelReply | Awaitable[ModelReply]] | None = None
     before_tool_call: Callable[[ToolCall, dict[str, Any]], Decision | Awaitable[Decision]] | None = None
     after_tool_call: Callable[[ToolCall, ToolResult], ToolResult | Awaitable[ToolResult]] | None = None
-    prepare_next_turn: Callable[[Progress], NextTurn | None | Awaitable[NextTurn | None]] | None = None
+    prepare_next_turn: Callable[[Progress], Awaitable[NextTurn | None] | NextTurn | None] | None = None
     should_stop: Callable[[Progress], bool | Awaitable[bool]] | None = None
+
+
+NO_HOOKS = Hooks()
 
 
 class HookFailed(Exception):  # noqa: N818  # a signal inside the loop, which turns it into a stop reason

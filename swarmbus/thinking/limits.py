@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,6 +31,15 @@ StopReason = Literal[
     "failed",
 ]
 """Why a loop ended. A limit's reason is the name of its field."""
+
+
+def _require_positive(limits: Any) -> None:
+    for item in fields(limits):
+        value = getattr(limits, item.name)
+        if value is not None and value <= 0:
+            raise ValueError(
+                f"{type(limits).__name__}({item.name}={value!r}): a limit is above 0, or None for no limit"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,9 @@ class Limits:
 
     def __post_init__(self) -> None:
         _require_positive(self)
+
+
+DEFAULT_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +152,3 @@ class Repetition:
             if errors is not None and self._errors[name] >= errors:
                 return "errors_per_tool", f"{name} failed in {errors} turns running"
         return None
-
-
-def _require_positive(limits: Limits | Budget) -> None:
-    for item in fields(limits):
-        value = getattr(limits, item.name)
-        if value is not None and value <= 0:
-            raise ValueError(
-                f"{type(limits).__name__}({item.name}={value!r}): a limit is above 0, or None for no limit"
-            )

@@ -5,7 +5,7 @@ All variation is injected: the loop itself knows no server, no tool, no role and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from anyio import CancelScope, get_cancelled_exc_class
 
@@ -47,11 +47,7 @@ async def run_loop(setup: LoopSetup, state: LoopState, prompt: UserMessage) -> t
     problem: str | None = None
     try:
         state.messages.append(prompt)
-        with CancelScope() as clock:  # its deadline is set while a model call is under way
-            answer, reason = await _turns(setup, state, clock)
-        if clock.cancelled_caught:
-            raise state.stopped("seconds", f"{setup.limits.seconds} seconds")
-        return answer, reason
+        answer, reason = await _within_seconds(setup, state)
     except get_cancelled_exc_class():
         reason = "cancelled"
         raise
@@ -61,12 +57,20 @@ async def run_loop(setup: LoopSetup, state: LoopState, prompt: UserMessage) -> t
     except Exception as failure:
         problem = str(failure)
         if isinstance(failure, AgentStopped):
-            reason = failure.reason
+            reason = cast("StopReason", failure.reason)
         elif isinstance(failure, ModelError):
             reason = "model_failed"
         raise
+    else:
+        return answer, reason
     finally:
         state.reporter.emit(AgentEnd, stop_reason=reason, usage=state.usage, error=problem)
+
+
+async def _within_seconds(setup: LoopSetup, state: LoopState) -> tuple[Any, StopReason]:
+    with CancelScope() as clock:  # its deadline is set only while a model call is under way
+        return await _turns(setup, state, clock)
+    raise state.stopped("seconds", f"{setup.limits.seconds} seconds")
 
 
 async def _turns(setup: LoopSetup, state: LoopState, clock: CancelScope) -> tuple[Any, StopReason]:

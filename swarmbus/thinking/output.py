@@ -1,4 +1,4 @@
-"""Typed answers: how a type is described to a model, and how its answer is read, tolerant of form but not of content."""
+"""Typed answers: how a type is described to a model, and how its answer is read, whatever surrounds it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FENCE = re.compile(r"```[\w-]*[ \t]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 _STARTS = 20
 
 
-class InvalidAnswer(ValueError):
+class InvalidAnswer(ValueError):  # noqa: N818  # a signal to the loop, which has the model mend it
     """An answer is not of the type asked for; the message is written for the model."""
 
 

@@ -6,12 +6,12 @@ import inspect
 import re
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, get_origin, get_type_hints
 
 import pydantic_core
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from swarmbus.errors import ToolDefinitionError
 from swarmbus.thinking.schema import is_recursive, schema_of
@@ -141,7 +141,8 @@ def _is_context(annotation: Any, context_type: type) -> bool:
 
 def _adapter(short_name: str, fields: Mapping[str, Any], name: str) -> TypeAdapter[dict[str, Any]]:
     # A typed dict, because a model would give names such as `copy` or `schema` a meaning of its own.
-    arguments: Any = TypedDict(short_name, dict(fields))  # type: ignore[operator]  # made from values
+    make: Any = TypedDict
+    arguments = make(short_name, dict(fields))
     arguments.__pydantic_config__ = ConfigDict(extra="forbid")
     try:
         return TypeAdapter(arguments)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, Self, overload
 
-from typing_extensions import Self, TypeVar
+from typing_extensions import TypeVar
 
 from swarmbus.errors import ToolDefinitionError, ToolError
 from swarmbus.messages import ToolSpec
@@ -121,8 +121,9 @@ class Tool(Generic[P, R]):
         self.is_method = next(iter(inspect.signature(function).parameters), None) == "self"
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the function."""
         if self._owner is not None:
-            return self.function(self._owner, *args, **kwargs)  # type: ignore[arg-type]  # the bound `self`
+            return self.function(self._owner, *args, **kwargs)
         return self.function(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -215,8 +216,7 @@ def toolset(tools: Iterable[Tool[..., Any] | Callable[..., Any]]) -> dict[str, T
             raise ToolDefinitionError(f"{made.__qualname__} is a method; give the agent the instance's own")
         if made.name in found:
             raise ToolDefinitionError(f"two tools are named {made.name!r}: rename one with @tool(name=...)")
-        assert made.spec
-        found[made.name] = made
+        found[made.spec.name] = made
     return found
 
 
@@ -226,6 +226,7 @@ def read_result(handle: str, ctx: ToolContext, start: int = 0, length: int = 10_
 
     Args:
         handle: the handle that the note in the cut result names.
+        ctx: the context of the call.
         start: the first character to read, from 0.
         length: how many characters to read.
     """

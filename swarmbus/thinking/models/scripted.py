@@ -1,4 +1,4 @@
-"""A model that answers from a list: deterministic, without network, part of the product so that users' tests have it."""
+"""A model that answers from a list: deterministic, without network, shipped because users' tests need it too."""
 
 from __future__ import annotations
 
