@@ -171,6 +171,4 @@ class Ended:
     reason: str = ""
 
 
-Record: TypeAlias = (
-    Submitted | Published | Started | Called | Committed | Failed | Fired | Asked | Answered | Ended
-)
+Record: TypeAlias = Submitted | Published | Started | Called | Committed | Failed | Fired | Asked | Answered | Ended

@@ -1,6 +1,6 @@
-"""What a handler is given: the one object through which it asks its model, publishes early, changes its state and waits.
+"""What a handler is given: the one object through which it asks its model, publishes early, keeps state and waits.
 
-A context belongs to one attempt at one delivery. It reaches the bus and the agent for the handler; the handler holds neither.
+A context belongs to one attempt at one delivery. It reaches bus and agent for the handler, which holds neither.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ import random
 import uuid
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Never, Protocol, TypeVar, overload
 
 import anyio.to_thread
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
-from typing_extensions import Never
 from typing_extensions import TypeVar as DefaultTypeVar
 
-from swarmbus.calls import CallRecord
+from swarmbus.calls import CallLog, CallRecord
 from swarmbus.errors import PublishError, QuestionError, RoleError
 from swarmbus.events import Event, event_name
 from swarmbus.handlers import ContextParameter
@@ -29,20 +28,24 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeForm
 
+    from swarmbus.calls import CallKind
     from swarmbus.thinking.agent import Agent
 
 T = TypeVar("T")
-Out = DefaultTypeVar("Out", bound=Event, default=Never, contravariant=True)
-Deps = DefaultTypeVar("Deps", default=Any, covariant=True)
+Out_contra = DefaultTypeVar("Out_contra", bound=Event, default=Never, contravariant=True)
+Deps_co = DefaultTypeVar("Deps_co", default=Any, covariant=True)
 
 
-class AttemptCallsPort(Protocol):
+class AttemptCallsPort(CallLog, Protocol):
     """The recorded calls of an attempt, as the context uses them."""
 
-    def find(self, kind: Any, key: str) -> CallRecord | None: ...
-    def note(self, call: CallRecord) -> None: ...
-    async def recorded(self, kind: Any, key: str) -> CallRecord | None: ...
-    async def record(self, call: CallRecord) -> None: ...
+    def find(self, kind: CallKind, key: str) -> CallRecord | None:
+        """Return the record for the next occurrence of this key, or None."""
+        ...
+
+    def note(self, call: CallRecord) -> None:
+        """Keep a value before anything that could depend on it becomes visible."""
+        ...
 
 
 class ContextPort(Protocol):
@@ -54,20 +57,45 @@ class ContextPort(Protocol):
     event_id: str
     delivery_id: str
     attempt: int
-    deps: Any
     state: Any
     early: tuple[type[Event], ...]
-    calls: AttemptCallsPort
 
-    def agent(self) -> Agent: ...
-    async def ask(self, prompt: str, output: Any, options: dict[str, Any]) -> Any: ...
-    async def publish(self, event: Event, after: float | None, key: str | None) -> None: ...
-    async def ask_person(self, question: Any, reply: Any) -> Any: ...
-    def progress(self, detail: str) -> None: ...
-    def time(self) -> float: ...
+    @property
+    def calls(self) -> AttemptCallsPort:
+        """The recorded calls of the attempt."""
+        ...
+
+    @property
+    def deps(self) -> Any:
+        """The run's dependencies."""
+        ...
+
+    def agent(self) -> Agent:
+        """Return the role's agent for this delivery."""
+        ...
+
+    async def ask(self, prompt: str, output: Any, options: dict[str, Any]) -> Any:
+        """Return the answer of the role's model."""
+        ...
+
+    async def publish(self, event: Event, after: float | None, key: str | None) -> None:
+        """Publish an event early."""
+        ...
+
+    async def ask_person(self, question: Any, reply: Any) -> Any:
+        """Return a person's answer."""
+        ...
+
+    def progress(self, detail: str) -> None:
+        """Renew the time limit."""
+        ...
+
+    def time(self) -> float:
+        """Return the seconds since the epoch."""
+        ...
 
 
-class RoleContext(ContextParameter, Generic[Out, Deps]):
+class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
     """What a handler can learn and do.
 
     `RoleContext[StepStarted]` lets it publish `StepStarted` early; a bare `RoleContext` publishes nothing early.
@@ -101,9 +129,9 @@ class RoleContext(ContextParameter, Generic[Out, Deps]):
         return self._port.attempt
 
     @property
-    def deps(self) -> Deps:
+    def deps(self) -> Deps_co:
         """The run's dependencies."""
-        deps: Deps = self._port.deps
+        deps: Deps_co = self._port.deps
         return deps
 
     @property
@@ -129,7 +157,7 @@ class RoleContext(ContextParameter, Generic[Out, Deps]):
         """
         return await self._port.ask(prompt, output, options)
 
-    async def publish(self, event: Out, *, after: float | None = None, key: str | None = None) -> None:
+    async def publish(self, event: Out_contra, *, after: float | None = None, key: str | None = None) -> None:
         """Publish an event before the handler returns; it stays even if the handler fails later.
 
         Args:
@@ -160,7 +188,7 @@ class RoleContext(ContextParameter, Generic[Out, Deps]):
             pydantic.ValidationError: a value is not of its field's type.
         """
         state = self._require_state()
-        values = {name: _field(type(state), name).validate_python(value) for name, value in fields.items()}
+        values = {name: _field(state.__class__, name).validate_python(value) for name, value in fields.items()}
         self._changes += [Change(name, value) for name, value in values.items()]
         self._state = state.model_copy(update=values)
         return self._state
@@ -168,7 +196,7 @@ class RoleContext(ContextParameter, Generic[Out, Deps]):
     def put(self, field: str, key: Any, value: Any) -> Any:
         """Set one entry of a mapping field of the role's state and return the new state."""
         state = self._require_state()
-        _field(type(state), field)
+        _field(state.__class__, field)
         self._changes.append(Change(field, value, "put", key))
         self._state = state.model_copy(update={field: getattr(state, field).set(key, value)})
         return self._state
@@ -264,4 +292,5 @@ def _field(state: type[BaseModel], name: str) -> TypeAdapter[Any]:
     info = state.model_fields.get(name)
     if info is None:
         raise RoleError(f"{state.__qualname__} has no field {name}; it has: {', '.join(state.model_fields)}")
-    return TypeAdapter(info.annotation)
+    annotation: Any = info.annotation
+    return TypeAdapter(annotation)

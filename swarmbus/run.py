@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypeVar
 
+from swarmbus.delivery.runs import Watcher
 from swarmbus.errors import (
     LimitReached,
     QuestionError,
@@ -18,7 +19,6 @@ from swarmbus.errors import (
     RunStopped,
     RunTimedOut,
 )
-from swarmbus.delivery.runs import Watcher
 from swarmbus.events import Event
 from swarmbus.messages import Usage
 from swarmbus.results import Lifecycle, RunResult
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from swarmbus.delivery.bus import Bus
     from swarmbus.delivery.runs import RunState
-    from swarmbus.records import Envelope, EndStatus
+    from swarmbus.records import EndStatus, Envelope
     from swarmbus.table import External, Party
 
 R = TypeVar("R", bound=Event, default=Event)
@@ -128,8 +128,8 @@ class Run(Generic[R]):
         """Wait for the run's end and return its result.
 
         Raises:
-            RunFailed, RunStalled, RunTimedOut, RunCancelled, RunStopped, LimitReached: it ended without one; `.result` holds
-                what was finished, and the cause is the original exception where there is one.
+            RunFailed, RunStalled, RunTimedOut, RunCancelled, RunStopped, LimitReached: it ended without one; `.result`
+                holds what was finished, and the cause is the original exception where there is one.
         """
         await self._state.ended.wait()
         outcome = self._state.ledger.outcome
@@ -178,4 +178,5 @@ _VERBS: dict[EndStatus, str] = {
 
 
 def _usage(counts: dict[str, float]) -> Usage:
-    return Usage(**{name: int(value) for name, value in counts.items()})
+    whole: dict[str, Any] = {name: int(value) for name, value in counts.items()}
+    return Usage(**whole)

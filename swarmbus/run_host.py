@@ -46,7 +46,9 @@ class RunSpending:
             reason = f"calls: {self._calls} model calls were made, the budget allows {budget.calls}"
         elif budget.tokens is not None and expected > budget.tokens:
             spent = self._spent.total_tokens
-            reason = f"tokens: {spent} spent, {self._reserved} set aside, {tokens} wanted, the budget is {budget.tokens}"
+            reason = (
+                f"tokens: {spent} spent, {self._reserved} set aside, {tokens} wanted, the budget is {budget.tokens}"
+            )
         if reason:
             await self._end(reason)
             await anyio.sleep_forever()

@@ -234,7 +234,8 @@ class LiveSwarm(Generic[R]):
         host = self._host(clean, run_id, deps, budget)
         state = await self.bus.submit(run_id, clean, timeout=timeout, max_hops=budget.hops, host=host)
         if replaced:
-            state.ledger.warnings.append(f"{replaced} characters that no text can hold were replaced in {event_name(event)}")
+            where = event_name(event)
+            state.ledger.warnings.append(f"{replaced} characters that no text can hold were replaced in {where}")
         if budget.seconds is not None:
             self.bus.limit_seconds(state, budget.seconds)
         return self._adopt(state, host)
@@ -247,9 +248,8 @@ class LiveSwarm(Generic[R]):
         """
         if run_id in self._runs:
             return self._runs[run_id]
-        records = await self.bus.recorded(run_id)
-        budget = self.swarm._budget or Budget()  # noqa: SLF001
-        host = self._host(records[0].event, run_id, None, budget)
+        opening, records = await self.bus.recorded(run_id)
+        host = self._host(opening, run_id, None, self.swarm._budget or Budget())  # noqa: SLF001
         state = await self.bus.restore(run_id, records, host=host)
         return self._adopt(state, host)
 

@@ -105,9 +105,7 @@ class Attempt:
             await self._port.room(self.role, event)
         now = self._port.time()
         due = now + after if after is not None else None
-        await self._port.write(
-            self.run, Published(now, self.delivery.key, self.number, event, routes, due, key)
-        )
+        await self._port.write(self.run, Published(now, self.delivery.key, self.number, event, routes, due, key))
 
     async def ask(self, content: Mapping[str, Any], reply: TypeAdapter[Any]) -> Any:
         """Return a person's answer; where there is none yet, suspend the delivery, and never come back."""

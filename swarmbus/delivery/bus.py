@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from swarmbus.delivery.deliveries import Timer
     from swarmbus.delivery.effects import Effects
     from swarmbus.delivery.journal import Journal
-    from swarmbus.delivery.topology import Handler, Topology
+    from swarmbus.delivery.topology import Topology
     from swarmbus.delivery.transports.base import Slot, Transport
     from swarmbus.events import Event
     from swarmbus.handlers import Retry
@@ -159,8 +159,8 @@ class Bus:
         if run.ledger.ended is None and run.ledger.outcome is None:
             await self.write(run, Ended(self.clock.time(), status, reason))
 
-    async def recorded(self, run_id: str) -> list[Record]:
-        """Return the records that the journal holds of a run.
+    async def recorded(self, run_id: str) -> tuple[Event, list[Record]]:
+        """Return a run's first event, and all records that the journal holds of it.
 
         Raises:
             RecordError: there is no journal, no such run in it, or a record can't be read.
@@ -171,7 +171,7 @@ class Bus:
         if not records or not isinstance(records[0], Submitted):
             known = ", ".join(await self._journal.runs()) or "none"
             raise RecordError(f"the journal has no run {run_id!r}; it has: {known}")
-        return records
+        return records[0].event, records
 
     async def restore(self, run_id: str, records: list[Record], *, host: Any = None) -> RunState:
         """Rebuild a run from its records and go on with it.
@@ -205,12 +205,13 @@ class Bus:
         if self._journal is None or self._codec is None:
             return self._apply(run, record)
         data = self._codec.encode(record)
+        effects: Effects | None = None
         with anyio.CancelScope(shield=True):
             async with run.lock:
-                if run.ledger.ended is not None:
-                    return None
-                await self._journal.append(run.id, data)
-                return self._apply(run, record)
+                if run.ledger.ended is None:
+                    await self._journal.append(run.id, data)
+                    effects = self._apply(run, record)
+        return effects
 
     def _apply(self, run: RunState, record: Record) -> Effects | None:
         if run.ledger.ended is not None:
@@ -389,7 +390,9 @@ class Bus:
         await attempt.calls.flush()
         unused = attempt.calls.unused()
         if unused:
-            run.ledger.warnings.append(f"{unused} recorded calls of {delivery.handler.qualified} were not asked for again")
+            run.ledger.warnings.append(
+                f"{unused} recorded calls of {delivery.handler.qualified} were not asked for again"
+            )
         record = Committed(self.clock.time(), delivery.key, attempt.number, outputs, routes, handled.changes)
         if await self.write(run, record) is not None:
             run.calls.forget(delivery.key)

@@ -11,54 +11,60 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from swarmbus.delivery.joins import Join
-    from swarmbus.delivery.ledger import Ledger
+    from swarmbus.delivery.book import Book
 
 
-def cancel_for(ledger: Ledger, closed: Iterable[Join]) -> None:
+def cancel_for(book: Book, closed: Iterable[Join]) -> None:
     """Cancel what counts for these closed joins alone; a join cancelled so is closed too, and so on."""
     gone = set(closed)
     while True:
-        useless = [join for join in ledger.joins.values() if join not in gone and _counts_for(join.handler.reach, _join_targets(join), gone)]
+        useless = [
+            join
+            for join in book.joins.values()
+            if join not in gone and _counts_for(join.handler.reach, _join_targets(join), gone)
+        ]
         if not useless:
             break
         for join in reversed(useless):
             _note_cancelled(_join_targets(join))
-            _close(ledger, join)
+            _close(book, join)
         gone.update(useless)
-    for cursor in [c for c in ledger.maps.values() if _counts_for(c.handler.reach, _cursor_targets(c), gone)]:
-        _cancel_map(ledger, cursor)
-    for delivery in _failed_first(d for d in ledger.pending.values() if _counts_for(d.handler.reach, _targets(ledger, d), gone)):
-        _cancel_delivery(ledger, delivery)
-    for timer in [t for t in ledger.timers.values() if t.node and _counts_for(t.columns, _timer_targets(t), gone)]:
-        _cancel_timer(ledger, timer)
+    for cursor in [c for c in book.maps.values() if _counts_for(c.handler.reach, _cursor_targets(c), gone)]:
+        _cancel_map(book, cursor)
+    for delivery in _failed_first(
+        d for d in book.pending.values() if _counts_for(d.handler.reach, _targets(book, d), gone)
+    ):
+        _cancel_delivery(book, delivery)
+    for timer in [t for t in book.timers.values() if t.node and _counts_for(t.columns, _timer_targets(t), gone)]:
+        _cancel_timer(book, timer)
 
 
-def cancel_for_result(ledger: Ledger) -> None:
+def cancel_for_result(book: Book) -> None:
     """Cancel what could still reach the result, and what counts only for joins that could."""
-    closed = [join for join in ledger.joins.values() if RESULT in join.handler.reaches]
+    closed = [join for join in book.joins.values() if RESULT in join.handler.reaches]
     for join in reversed(closed):
         _note_cancelled(_join_targets(join))
-        _close(ledger, join)
-    for cursor in [c for c in ledger.maps.values() if RESULT in c.handler.reaches]:
-        _cancel_map(ledger, cursor)
-    for delivery in _failed_first(d for d in ledger.pending.values() if RESULT in d.handler.reaches):
-        _cancel_delivery(ledger, delivery)
-    for timer in [t for t in ledger.timers.values() if RESULT in t.columns]:
-        _cancel_timer(ledger, timer)
+        _close(book, join)
+    for cursor in [c for c in book.maps.values() if RESULT in c.handler.reaches]:
+        _cancel_map(book, cursor)
+    for delivery in _failed_first(d for d in book.pending.values() if RESULT in d.handler.reaches):
+        _cancel_delivery(book, delivery)
+    for timer in [t for t in book.timers.values() if RESULT in t.columns]:
+        _cancel_timer(book, timer)
     if closed:
-        cancel_for(ledger, closed)
+        cancel_for(book, closed)
 
 
-def cancel_everything(ledger: Ledger) -> None:
+def cancel_everything(book: Book) -> None:
     """Cancel all that is live."""
-    for join in reversed(list(ledger.joins.values())):
-        _close(ledger, join)
-    for cursor in list(ledger.maps.values()):
-        _cancel_map(ledger, cursor)
-    for delivery in _failed_first(ledger.pending.values()):
-        _cancel_delivery(ledger, delivery)
-    for timer in list(ledger.timers.values()):
-        _cancel_timer(ledger, timer)
+    for join in reversed(list(book.joins.values())):
+        _close(book, join)
+    for cursor in list(book.maps.values()):
+        _cancel_map(book, cursor)
+    for delivery in _failed_first(book.pending.values()):
+        _cancel_delivery(book, delivery)
+    for timer in list(book.timers.values()):
+        _cancel_timer(book, timer)
 
 
 def _failed_first(deliveries: Iterable[Delivery]) -> list[Delivery]:
@@ -79,8 +85,8 @@ def _counts_for(reach: tuple[int, ...], targets: list[tuple[Join, int]], gone: s
     return hit
 
 
-def _targets(ledger: Ledger, delivery: Delivery) -> list[tuple[Join, int]]:
-    found = (ledger.belongs(column, delivery) for column in delivery.handler.reach if column >= FIRST_JOIN)
+def _targets(book: Book, delivery: Delivery) -> list[tuple[Join, int]]:
+    found = (book.belongs(column, delivery) for column in delivery.handler.reach if column >= FIRST_JOIN)
     return [(join, item) for join, item in found if join is not None]
 
 
@@ -107,34 +113,34 @@ def _note_cancelled(targets: Iterable[tuple[Join, int]]) -> None:
             join.cancelled.add(item)
 
 
-def _close(ledger: Ledger, join: Join) -> None:
+def _close(book: Book, join: Join) -> None:
     join.open = False
-    del ledger.joins[join.opener.number, join.handler.number]
-    join.node.remove(join.handler.reach, ledger.zeros)
+    del book.joins[join.opener.number, join.handler.number]
+    join.node.remove(join.handler.reach, book.zeros)
 
 
-def _cancel_delivery(ledger: Ledger, delivery: Delivery) -> None:
+def _cancel_delivery(book: Book, delivery: Delivery) -> None:
     if not delivery.live:
         return
-    _note_cancelled(_targets(ledger, delivery))
-    ledger.effects.cancelled.append(delivery)
-    ledger.forget(delivery)
+    _note_cancelled(_targets(book, delivery))
+    book.effects.cancelled.append(delivery)
+    book.forget(delivery)
 
 
-def _cancel_map(ledger: Ledger, cursor: MapCursor) -> None:
+def _cancel_map(book: Book, cursor: MapCursor) -> None:
     for join, item in _cursor_targets(cursor):
         if item >= 0:
             join.cancelled.add(item)
         elif cursor in join.first_items:
             first = join.first_item(cursor)
             join.cancelled.update(first + index for index, mark in enumerate(cursor.marks) if mark != DONE)
-    ledger.effects.cancelled.append(cursor)
-    ledger.drop_map(cursor)
+    book.effects.cancelled.append(cursor)
+    book.drop_map(cursor)
 
 
-def _cancel_timer(ledger: Ledger, timer: Timer) -> None:
-    del ledger.timers[timer.number]
+def _cancel_timer(book: Book, timer: Timer) -> None:
+    del book.timers[timer.number]
     if timer.node is not None:
         _note_cancelled(_timer_targets(timer))
-        timer.node.remove(timer.columns, ledger.zeros)
-    ledger.effects.cancelled.append(timer)
+        timer.node.remove(timer.columns, book.zeros)
+    book.effects.cancelled.append(timer)

@@ -48,7 +48,12 @@ class Codec:
             Submitted: self._submitted,
             Published: self._published,
             Started: lambda r: {"attempt": r.attempt},
-            Called: lambda r: {"kind": r.call.kind, "key": r.call.key, "value": r.call.value, "usage": dict(r.call.usage)},
+            Called: lambda r: {
+                "kind": r.call.kind,
+                "key": r.call.key,
+                "value": r.call.value,
+                "usage": dict(r.call.usage),
+            },
             Committed: self._committed,
             Failed: lambda r: {
                 "attempt": r.attempt,

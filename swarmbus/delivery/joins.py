@@ -192,7 +192,9 @@ class Join:
 
     def _key_of(self, *sources: Any) -> str | None:
         field = self.handler.wiring.key
-        for source in sources if field is not None else ():
+        if field is None:
+            return None
+        for source in sources:
             key = getattr(source, field, None)
             if key is not None:
                 return str(key)

@@ -238,7 +238,9 @@ class Topology:
 
     def _published_by(self, handler: Handler) -> Iterable[type[Event]]:
         declared = handler.wiring.produces
-        return [cls for cls in self.events if cls is not HandlerFailed and issubclass(cls, declared)] if declared else []
+        return (
+            [cls for cls in self.events if cls is not HandlerFailed and issubclass(cls, declared)] if declared else []
+        )
 
     def _compile_reach(self) -> None:
         direct: list[set[int]] = []

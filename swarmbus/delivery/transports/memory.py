@@ -205,7 +205,7 @@ class MemoryTransport:
                 continue
             await self._attempt(inbox, slot, *taken)
             burst -= 1
-            if slot.stopped is None and (not burst or time.monotonic() > pause):
+            if not burst or time.monotonic() > pause:
                 await anyio.lowlevel.checkpoint()
                 burst, pause = BURST, time.monotonic() + SLICE
 

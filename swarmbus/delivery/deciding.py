@@ -1,0 +1,145 @@
+"""What a record leads to once it is added and what it ends is removed: which joins fire or break, and how the run ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from swarmbus.delivery.cancelling import cancel_everything, cancel_for, cancel_for_result
+from swarmbus.delivery.deliveries import DONE, Delivery
+from swarmbus.delivery.effects import Outcome
+from swarmbus.delivery.joins import Trouble
+from swarmbus.delivery.ladder import rise, settle_verdicts
+from swarmbus.delivery.topology import ALIVE, FIRST_JOIN
+from swarmbus.events import event_name
+from swarmbus.results import Failure
+
+if TYPE_CHECKING:
+    from swarmbus.delivery.book import Book
+    from swarmbus.delivery.joins import Join
+
+
+def decide(book: Book) -> None:
+    """Decide until nothing is left to decide: quiet and broken joins before quorums, the latest opener first."""
+    _settle(book)
+    while book.due:
+        due = [join for join in dict.fromkeys(book.due) if join.open]
+        book.due = due
+        ready = _latest([join for join in due if join.broken or join.quiet or join.overdue])
+        if ready is not None:
+            _finish(book, ready)
+        elif (enough := _latest([join for join in due if join.enough])) is not None:
+            _fire(book, enough)
+        else:
+            book.due = []
+        _settle(book)
+    if ALIVE not in book.root.counts and book.outcome is None:
+        _conclude(book)
+
+
+def _finish(book: Book, join: Join) -> None:
+    """Fire or break a join that nothing can reach any more, whose deadline has passed, or that a failure broke."""
+    if join.overdue and not join.quiet:
+        cancel_for(book, [join])
+    if join.broken:
+        _break(book, join, join.first_trouble())
+    elif join.partial == "fail" and not join.enough and (join.quorum is not None or join.missing()):
+        _break(book, join, join.first_trouble() or _silence(book, join))
+    else:
+        _fire(book, join)
+
+
+def _fire(book: Book, join: Join) -> None:
+    _close(book, join)
+    if not join.quiet:
+        cancel_for(book, [join])
+    delivery = Delivery(join.opener, join.handler, join.node)
+    delivery.join = join
+    book.pending[delivery.key] = delivery
+    book.effects.deliver.append(delivery)
+
+
+def _break(book: Book, join: Join, trouble: Trouble | None) -> None:
+    assert trouble is not None
+    _close(book, join)
+    cancel_for(book, [join])
+    rise(book, join.handler, join.node, None, trouble)
+    join.node.remove(join.handler.reach, book.zeros)
+
+
+def _close(book: Book, join: Join) -> None:
+    join.open = False
+    del book.joins[join.opener.number, join.handler.number]
+
+
+def _silence(book: Book, join: Join) -> Trouble:
+    wiring = join.handler.wiring
+    missing = join.missing()
+    names = ", ".join(str(m.key if m.key is not None else m.item) for m in missing[:10])
+    more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
+    lacks = f"lacks {names}{more}" if missing else f"needs {join.quorum}"
+    message = f"join {join.handler.qualified} ({wiring.where}) has {join.count} contributions and {lacks}"
+    failure = Failure(
+        role=join.handler.role,
+        handler=join.handler.name,
+        event=event_name(join.opener.event),
+        event_id=book.event_id(join.opener),
+        item=None,
+        key=None,
+        attempt=0,
+        error_type="JoinIncomplete",
+        message=message,
+        exception=None,
+    )
+    return Trouble(failure, join.opener.event, stalled=True)
+
+
+def _settle(book: Book) -> None:
+    """Carry out what adding and removing led to: verdicts on failures, the run's end, scopes that became quiet."""
+    while book.verdicts or book.ending is not None:
+        if book.verdicts:
+            settle_verdicts(book)
+        elif book.ending is not None:
+            _end(book)
+    if book.zeros:
+        _settle_zeros(book)
+
+
+def _settle_zeros(book: Book) -> None:
+    zeros = book.zeros
+    for node, column in dict.fromkeys(zeros) if len(zeros) > 1 else zeros:
+        if column >= FIRST_JOIN:
+            if node.joins is not None and column in node.joins and node.joins[column].open:
+                book.due.append(node.joins[column])
+        elif column == ALIVE and node.cursor is not None and node.cursor.marks[node.index] == DONE:
+            if ALIVE not in node.counts:
+                book.item_quiet(node.cursor)
+    zeros.clear()
+
+
+def _conclude(book: Book) -> None:
+    if book.records == 0 or book.opening is None:
+        return
+    if book.topology.result is None:
+        book.will_end(Outcome("done"))
+    elif not book.topology.awaits_outside(type(book.opening)):
+        unheard = f"; nobody took {', '.join(dict.fromkeys(book.unheard))}" if book.unheard else ""
+        troubles = "".join(f"; {warning}" for warning in book.warnings[-5:])
+        reason = f"nothing is left to do, and no {event_name(book.topology.result)} was published{unheard}{troubles}"
+        book.will_end(Outcome("stalled", reason=reason))
+    _settle(book)
+
+
+def _end(book: Book) -> None:
+    outcome, book.ending = book.ending, None
+    if outcome is None or book.outcome is not None:
+        return
+    book.outcome = outcome
+    book.effects.decided = True
+    if outcome.status == "done":
+        cancel_for_result(book)
+    else:
+        cancel_everything(book)
+
+
+def _latest(joins: list[Join]) -> Join | None:
+    return max(joins, key=lambda join: join.rank, default=None)
