@@ -1,0 +1,66 @@
+"""The README does what it says: its code runs, prints what stands below it, and its first line answers the question."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+
+
+BLOCKS = [Block(*found) for found in re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)]
+
+
+def test_the_python_blocks_print_what_stands_below_them(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = ModuleType("readme")
+    monkeypatch.setitem(sys.modules, "readme", module)  # annotations are looked up in the module of their class
+    printed = []
+    for block, below in pairwise(BLOCKS):
+        if block.language == "python":
+            exec(compile(block.text, "README.md", "exec"), vars(module))
+            printed.append((capsys.readouterr().out, below.text))
+    assert len(printed) == 2
+    assert [said for said, _ in printed] == [expected for _, expected in printed]
+
+
+def test_the_first_line_writes_a_report_that_answers_across_documents(tmp_path: Path) -> None:
+    _install, analysis = first_line().split(" && .venv/bin/swarmbus ")
+    command = [sys.executable, "-c", "from swarmbus.cli import main; raise SystemExit(main())", *shlex.split(analysis)]
+    command[command.index("report.md")] = str(tmp_path / "report.md")
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, timeout=55)
+    assert run.returncode == 0, run.stderr
+    report = (tmp_path / "report.md").read_text(encoding="utf-8")
+    for document in ("inspection.pptx", "alarm-log.txt", "mail-alarm-delay.eml", "measurements.csv"):
+        assert document in report
+
+
+def test_the_two_lines_set_up_what_they_need() -> None:
+    (shell,) = [block.text for block in BLOCKS if block.language == "sh"]
+    lines = shell.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("python3 -m venv .venv && .venv/bin/pip install ") for line in lines)
+    assert lines[1].endswith(".venv/bin/pytest -q")
+
+
+def test_every_block_is_of_a_kind_that_is_tested() -> None:
+    assert {block.language for block in BLOCKS} == {"python", "sh", "text"}
+
+
+def first_line() -> str:
+    return next(block.text for block in BLOCKS if block.language == "sh").splitlines()[0]
