@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, PydanticSchemaGenerationError, ValidationError
+from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError
 from pydantic_core import CoreSchema, PydanticSerializationError, core_schema
 
 from swarmbus.errors import EventClassError, EventEncodingError
@@ -53,9 +53,9 @@ class Event(BaseModel):
     __swarmbus_version__: ClassVar[int] = 1
 
     def __init_subclass__(cls, *, name: str | None = None, version: int = 1, **config: Unpack[ConfigDict]) -> None:
-        super().__init_subclass__(**config)
         if config:
             raise EventClassError(f"{cls.__name__} has no option {', '.join(config)}; there are name and version")
+        super().__init_subclass__()
         if name is not None and not _NAME.fullmatch(name):
             raise EventClassError(
                 f"{name!r} can't name {cls.__name__}; use letters, digits, _, and . or - between them"
@@ -77,10 +77,10 @@ class Event(BaseModel):
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         try:
             schema = handler(source)
-        except PydanticSchemaGenerationError as error:
+        except PydanticUserError as error:
             if cls.__pydantic_fields_complete__:
-                compile_guards(cls)  # names the field
-            raise EventClassError(f"{cls.__name__} has a field that JSON can't carry: {error}") from error
+                compile_guards(cls)  # names the field and the remedy, where it knows them
+            raise EventClassError(f"{cls.__name__} can't be an event: {error}") from error
         if schema["type"] == "function-after" and isinstance(schema["function"]["function"], _Guarding):
             return schema  # already built
         guards = compile_guards(cls)

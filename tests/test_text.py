@@ -1,0 +1,97 @@
+"""Cleaning at the edges, and near matches."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from swarmbus.events import Event, to_json
+from swarmbus.frozen import FrozenDict
+from swarmbus.text import clean_event, clean_text, did_you_mean, near_match
+
+
+class Quote(BaseModel, frozen=True):
+    text: str
+
+
+class Corner(NamedTuple):
+    name: str
+    x: int
+
+
+class Heard(Event):
+    text: str
+    count: int = 0
+    quotes: tuple[Quote, ...] = ()
+    words: frozenset[str] = frozenset()
+    notes: FrozenDict[str, str] = FrozenDict()
+    corner: Corner = Corner("a", 1)
+    more: Any = None
+
+
+@pytest.mark.parametrize(
+    ("text", "clean", "count"),
+    [
+        ("plain", "plain", 0),
+        ("größe 🐝", "größe 🐝", 0),
+        ("a\0b", "a\ufffdb", 1),
+        ("\ud800x\udfff", "\ufffdx\ufffd", 2),
+        ("\ud83d\ude00", "\ufffd\ufffd", 2),
+        ("", "", 0),
+    ],
+    ids=["ascii", "unicode", "nul", "lone", "pair in two halves", "empty"],
+)
+def test_what_json_can_not_carry_is_replaced_one_for_one(text: str, clean: str, count: int) -> None:
+    assert clean_text(text) == (clean, count)
+
+
+@given(st.text(st.characters()))
+def test_cleaned_text_can_always_be_written(text: str) -> None:
+    clean, count = clean_text(text)
+    clean.encode()
+    assert len(clean) == len(text)
+    assert clean_text(clean) == (clean, 0)
+    assert (count == 0) == (clean == text)
+
+
+def test_an_event_is_cleaned_all_through() -> None:
+    bad = "x\0"
+    event = Heard(
+        text=bad,
+        quotes=(Quote(text="fine"), Quote(text=bad)),
+        words=frozenset({bad}),
+        notes=FrozenDict({bad: bad}),
+        corner=Corner(bad, 1),
+        more=[{"deep": bad}],
+    )
+    good = "x\ufffd"
+    cleaned, count = clean_event(event)
+    assert count == 7
+    assert cleaned == Heard(
+        text=good,
+        quotes=(Quote(text="fine"), Quote(text=good)),
+        words=frozenset({good}),
+        notes=FrozenDict({good: good}),
+        corner=Corner(good, 1),
+        more=[{"deep": good}],
+    )
+    assert b"\\u0000" not in to_json(cleaned)
+
+
+def test_a_clean_event_is_itself() -> None:
+    event = Heard(text="fine", quotes=(Quote(text="fine"),))
+    cleaned, count = clean_event(event)
+    assert cleaned is event
+    assert count == 0
+
+
+def test_a_misspelt_name_gets_its_near_match() -> None:
+    assert near_match("StepDnoe", ["StepDone", "TaskPlanned"]) == "StepDone"
+    assert near_match("StepDone", ["StepDone"]) is None
+    assert near_match("elsewhere", ["StepDone"]) is None
+    assert did_you_mean("eahc", ["each", "when"]) == " (did you mean `each`?)"
+    assert did_you_mean("nothing", ["each", "when"]) == ""
