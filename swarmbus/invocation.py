@@ -1,4 +1,4 @@
-"""Calls handlers: finds their arguments, gives them a context, and checks what they return against what they declared."""
+"""Calls handlers: finds their arguments, gives them a context, checks what they return against what they declared."""
 
 from __future__ import annotations
 

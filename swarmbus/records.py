@@ -37,7 +37,9 @@ class Envelope:
 
     __slots__ = ("cause", "event", "hops", "number", "source", "time")
 
-    def __init__(self, number: int, event: Event, source: str, cause: int | None, time: float, hops: int) -> None:
+    def __init__(  # noqa: PLR0917  # made for every event, and positional arguments are the quickest
+        self, number: int, event: Event, source: str, cause: int | None, time: float, hops: int
+    ) -> None:
         self.number = number
         self.event = event
         self.source = source

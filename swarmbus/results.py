@@ -116,8 +116,8 @@ class Lifecycle:
     """Something that happened to a run or a delivery, as those who watch a run see it.
 
     Attributes:
-        type: `run_done`, `run_failed`, … (always the last), `delivery_started`, `delivery_committed`, `delivery_retried`,
-            `delivery_failed`, `call_recorded`, `question_asked` or `progress`.
+        type: `run_done`, `run_failed`, … (always the last), `delivery_started`, `delivery_committed`,
+            `delivery_retried`, `delivery_failed`, `call_recorded`, `question_asked` or `progress`.
         time: seconds since the epoch.
         envelope: number of the envelope in its run; item: index of the mapped item.
     """

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypeVar
 
-from swarmbus.delivery.runs import Watcher
+from swarmbus.delivery.watching import Watcher
 from swarmbus.errors import (
     LimitReached,
     QuestionError,
@@ -121,7 +121,7 @@ class Run(Generic[R]):
 
     async def cancel(self, reason: str = "cancelled") -> None:
         """Cancel the run; returns when nothing of it is under way any more."""
-        await self._bus.end(self._state, "cancelled", reason)
+        await self._bus.endings.end(self._state, "cancelled", reason)
         await self._state.ended.wait()
 
     async def result(self) -> RunResult[R]:

@@ -11,8 +11,9 @@ import anyio
 from typing_extensions import TypeVar
 
 from swarmbus.checks import check
-from swarmbus.delivery.bus import Bus, Policy
+from swarmbus.delivery.bus import Bus
 from swarmbus.delivery.clock import Clock, SystemClock
+from swarmbus.delivery.supervisor import Policy
 from swarmbus.delivery.topology import Topology, compile_topology
 from swarmbus.delivery.transports.base import Station
 from swarmbus.delivery.transports.memory import MemoryTransport
@@ -157,7 +158,7 @@ class Swarm(Generic[R]):
                 await group.start(live.bus.serve)
                 try:
                     yield live
-                    await live.bus.drain()
+                    await live.bus.endings.drain()
                 except Exception as raised:  # noqa: BLE001  # raised again below, outside the task group
                     error = raised
                 group.cancel_scope.cancel()
@@ -237,7 +238,7 @@ class LiveSwarm(Generic[R]):
             where = event_name(event)
             state.ledger.warnings.append(f"{replaced} characters that no text can hold were replaced in {where}")
         if budget.seconds is not None:
-            self.bus.limit_seconds(state, budget.seconds)
+            self.bus.endings.limit_seconds(state, budget.seconds)
         return self._adopt(state, host)
 
     async def resume(self, run_id: str) -> Run[R]:
@@ -266,7 +267,7 @@ class LiveSwarm(Generic[R]):
 
     def _host(self, opening: Event, run_id: str, deps: Any, budget: Budget) -> RunHost:
         async def end(reason: str) -> None:
-            await self.bus.end(self.bus.runs[run_id], "limit", reason)
+            await self.bus.endings.end(self.bus.runs[run_id], "limit", reason)
 
         limited = budget.tokens is not None or budget.calls is not None or budget.usd is not None
         return RunHost(

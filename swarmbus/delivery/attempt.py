@@ -1,4 +1,4 @@
-"""One try at one delivery, and what it may do to the outside before it returns: publish early, ask a person, show progress."""
+"""One try at one delivery, and what it may do before it returns: publish early, ask a person, show progress."""
 
 from __future__ import annotations
 
@@ -146,7 +146,8 @@ class Attempt:
             if same:
                 del self._earlier[place]
                 return True
-        text = f"attempt {self.number} of {self.delivery.handler.qualified} diverged: it published a new {event_name(event)}"
+        who = self.delivery.handler.qualified
+        text = f"attempt {self.number} of {who} diverged: it published a new {event_name(event)}"
         self.run.ledger.warnings.append(text)
         return False
 

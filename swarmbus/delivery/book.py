@@ -97,12 +97,16 @@ class Book:
             state = self.states[role] = self.topology.states[role]()
         return state
 
+    # --- moves
+
     def envelope(self, event: Event, source: str, cause: int | None, at: float, hops: int) -> Envelope:
+        """Number a new envelope."""
         number = self.envelope_count
         self.envelope_count = number + 1
         return Envelope(number, event, source, cause, at, hops)
 
     def caused(self, event: Event, delivery: Delivery, at: float) -> Envelope:
+        """Number an envelope that a delivery published."""
         cause = delivery.envelope
         return self.envelope(event, delivery.handler.role, cause.number, at, cause.hops + 1)
 
@@ -111,6 +115,7 @@ class Book:
         return self.belongs_at(column, None, delivery)
 
     def belongs_at(self, column: int, node: Node | None, origin: Delivery | None) -> tuple[Join | None, int]:
+        """Return the same for a node, or where that is None for what `origin` publishes."""
         if node is not None:
             return node.belongs(column)
         assert origin is not None
@@ -122,6 +127,7 @@ class Book:
         return join, item
 
     def place(self, delivery: Delivery) -> Node:
+        """Return the node that a delivery publishes into, which for an item is its own."""
         if delivery.cursor is None:
             return delivery.node
         if delivery.inner is None:
@@ -129,6 +135,7 @@ class Book:
         return delivery.inner
 
     def new_timer(self, due: float) -> Timer:
+        """Set a timer for a time in seconds since the epoch."""
         timer = Timer(self._timer_count, due)
         self._timer_count += 1
         self.timers[timer.number] = timer
@@ -172,6 +179,7 @@ class Book:
         cursor.node.remove(cursor.handler.reach, self.zeros)
 
     def item_quiet(self, cursor: MapCursor) -> None:
+        """Take note that nothing of an opened item goes on any more."""
         cursor.active = max(cursor.active - 1, 0)
         self.effects.ready.append(cursor)
 
@@ -181,4 +189,5 @@ class Book:
             self.ending = outcome
 
     def warn(self, message: str) -> None:
+        """Add a warning."""
         self.warnings.append(message)

@@ -1,10 +1,7 @@
-"""The bus: keeps the ledger of every open run, writes records before their effects show, and carries the effects out."""
+"""The bus: keeps the ledger of every open run, writes records before their effects show, and carries them out."""
 
 from __future__ import annotations
 
-import random
-import traceback
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -12,25 +9,21 @@ import anyio
 from swarmbus.delivery.attempt import Attempt, AttemptPort, Handled
 from swarmbus.delivery.codec import Codec
 from swarmbus.delivery.deliveries import Delivery
+from swarmbus.delivery.endings import Endings
 from swarmbus.delivery.ledger import Ledger
 from swarmbus.delivery.pacing import Pacer
+from swarmbus.delivery.pressure import back_pressure
 from swarmbus.delivery.runs import RunState
+from swarmbus.delivery.supervisor import Policy, Supervisor
 from swarmbus.delivery.timekeeper import Timekeeper
-from swarmbus.errors import RecordError, RoleError
-from swarmbus.events import event_name
+from swarmbus.delivery.watching import tell
+from swarmbus.errors import RecordError
 from swarmbus.records import (
     Answered,
-    Asked,
     Called,
-    Committed,
-    Ended,
-    ErrorInfo,
-    Failed,
     Fired,
-    Started,
     Submitted,
 )
-from swarmbus.results import Lifecycle
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -42,30 +35,9 @@ if TYPE_CHECKING:
     from swarmbus.delivery.effects import Effects
     from swarmbus.delivery.journal import Journal
     from swarmbus.delivery.topology import Topology
-    from swarmbus.delivery.transports.base import Slot, Transport
+    from swarmbus.delivery.transports.base import Transport
     from swarmbus.events import Event
-    from swarmbus.handlers import Retry
-    from swarmbus.records import EndStatus, Record, Routes
-
-MAX_LOST = 3
-"""Attempts lost to crashes after which a delivery is given up."""
-
-
-_KINDS: dict[type[Any], str] = {
-    Started: "delivery_started",
-    Called: "call_recorded",
-    Committed: "delivery_committed",
-    Failed: "delivery_failed",
-    Asked: "question_asked",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """How one handler's deliveries are tried: the retry and the time limit (seconds) of each attempt."""
-
-    retry: Retry
-    timeout: float
+    from swarmbus.records import Record
 
 
 class Bus:
@@ -94,39 +66,32 @@ class Bus:
         self.topology = topology
         self.clock = clock
         self.runs: dict[str, RunState] = {}
-        self.grace = grace
         self._transport = transport
-        self._invoke = invoke
-        self._policies = policies
         self._limits = limits
         self._journal = journal
         self._codec = Codec(topology) if journal is not None else None
         self._timekeeper = Timekeeper(clock)
-        self._next_check = float("inf")
         self._group: TaskGroup | None = None
-        self._waits_for = _back_pressure(topology)
-        self._port = AttemptPort(topology.prepare, self._room, self.write, clock.time, clock.monotonic)
+        self._waits_for = back_pressure(topology)
+        shared: Any = {"clock": clock, "timekeeper": self._timekeeper, "transport": transport}
+        port = AttemptPort(topology.prepare, self._room, self.write, clock.time, clock.monotonic)
+        self._supervisor = Supervisor(port, invoke, policies, durable=journal is not None, **shared)
+        self.endings = Endings(self.runs, self.write, grace=grace, **shared)
 
     # --- life
 
     async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Keep time, carry deliveries and close runs, until cancelled."""
         async with anyio.create_task_group() as self._group:
-            await self._group.start(lambda *, task_status: self._transport.serve(self._work, task_status=task_status))
+            await self._group.start(
+                lambda *, task_status: self._transport.serve(self._supervisor.work, task_status=task_status)
+            )
             self._group.start_soon(self._timekeeper.serve)
             task_status.started()
             await anyio.sleep_forever()
 
-    async def drain(self) -> None:
-        """Start nothing new, let what runs finish within the grace time, and stop the runs that are left."""
-        self._transport.pause()
-        await self._landing([run for run in self.runs.values() if self._transport.in_flight(run)])
-        for run in list(self.runs.values()):
-            if run.ledger.ended is None:
-                pending = ", ".join(_describe(delivery) for delivery in list(run.ledger.pending.values())[:10])
-                await self.write(run, Ended(self.clock.time(), "stopped", f"drained; pending: {pending or 'nothing'}"))
-        for run in list(self.runs.values()):
-            await run.ended.wait()
+    async def _carry(self, *, task_status: TaskStatus[None]) -> None:
+        await self._transport.serve(self._supervisor.work, task_status=task_status)
 
     # --- from outside
 
@@ -141,7 +106,7 @@ class Bus:
         self.runs[run_id] = run
         if timeout is not None:
             run.deadline = self.clock.monotonic() + timeout
-            self._timekeeper.call_at(run.deadline, lambda: self._check_run(run))
+            self.endings.watch(run)
         await self.write(run, Submitted(self.clock.time(), event, "client", None, routes, max_hops))
         return run
 
@@ -153,11 +118,6 @@ class Bus:
     async def answer(self, run: RunState, question: str, value: Any) -> None:
         """Give a person's answer to an open question."""
         await self.write(run, Answered(self.clock.time(), question, value))
-
-    async def end(self, run: RunState, status: EndStatus, reason: str) -> None:
-        """End a run from outside."""
-        if run.ledger.ended is None and run.ledger.outcome is None:
-            await self.write(run, Ended(self.clock.time(), status, reason))
 
     async def recorded(self, run_id: str) -> tuple[Event, list[Record]]:
         """Return a run's first event, and all records that the journal holds of it.
@@ -190,14 +150,6 @@ class Bus:
         self._reopen(run)
         return run
 
-    def limit_seconds(self, run: RunState, seconds: float) -> None:
-        """End a run that is still going on after so many seconds."""
-
-        async def over() -> None:
-            await self.end(run, "limit", f"seconds: the budget of {seconds:g} s is over")
-
-        self._timekeeper.call_at(self.clock.monotonic() + seconds, over)
-
     # --- records
 
     async def write(self, run: RunState, record: Record) -> Effects | None:
@@ -221,7 +173,7 @@ class Bus:
         effects = run.ledger.apply(record)
         self._carry_out(run, effects)
         if run.watchers:
-            self._tell(run, record, effects)
+            tell(self.topology, run, record, effects)
         return effects
 
     def _carry_out(self, run: RunState, effects: Effects) -> None:
@@ -235,17 +187,21 @@ class Bus:
             self._later(run, delivery)
         for timer in effects.timers:
             self._set_alarm(run, timer)
+        if effects.cancelled:
+            self._take_back(run, effects)
+        if effects.decided:
+            assert self._group is not None
+            self._group.start_soon(self.endings.close, run)
+        elif run.ledger.outcome is not None:
+            run.landed()
+        if run.deadline is not None:
+            self.endings.pause_for_people(run)
+
+    def _take_back(self, run: RunState, effects: Effects) -> None:
         for gone in effects.cancelled:
             if isinstance(gone, Delivery):
                 run.calls.forget(gone.key)
                 self._transport.stop(run, gone, "cancelled")
-        if effects.decided:
-            assert self._group is not None
-            self._group.start_soon(self._close, run)
-        elif run.ledger.outcome is not None:
-            run.landed()
-        if run.deadline is not None:
-            self._pause_for_people(run)
 
     def _pacer(self, run: RunState, role: str) -> Pacer:
         pacer = run.pacers.get(role)
@@ -269,9 +225,7 @@ class Bus:
             self._set_alarm(run, timer)
         if ledger.outcome is not None:
             assert self._group is not None
-            self._group.start_soon(self._close, run)
-
-    # --- time
+            self._group.start_soon(self.endings.close, run)
 
     def _later(self, run: RunState, delivery: Delivery) -> None:
         attempt = delivery.attempt
@@ -280,7 +234,7 @@ class Bus:
             if delivery.live and delivery.attempt == attempt:
                 self._transport.send(run, delivery)
 
-        self._timekeeper.call_at(self._monotonic_at(delivery.not_before), again)
+        run.alarms.append(self._timekeeper.call_at(self._monotonic_at(delivery.not_before), again))
         self._transport.release(run, delivery)
 
     def _set_alarm(self, run: RunState, timer: Timer) -> None:
@@ -288,48 +242,10 @@ class Bus:
             if timer.number in run.ledger.timers:
                 await self.write(run, Fired(self.clock.time(), timer.number))
 
-        self._timekeeper.call_at(self._monotonic_at(timer.due), fire)
+        run.alarms.append(self._timekeeper.call_at(self._monotonic_at(timer.due), fire))
 
     def _monotonic_at(self, due: float) -> float:
         return self.clock.monotonic() + max(0.0, due - self.clock.time())
-
-    async def _check_attempts(self) -> None:
-        now = self.clock.monotonic()
-        self._next_check = float("inf")
-        for slot in self._transport.slots():
-            if slot.deadline <= now:
-                slot.stop("timed_out")
-            elif slot.stopped is None:
-                self._watch(slot.deadline)
-
-    def _watch(self, deadline: float) -> None:
-        if deadline < self._next_check:
-            self._next_check = deadline
-            self._timekeeper.call_at(deadline, self._check_attempts)
-
-    async def _check_run(self, run: RunState) -> None:
-        if run.deadline is None or run.paused_at is not None or run.ledger.outcome is not None:
-            return
-        now = self.clock.monotonic()
-        if now < run.deadline:
-            self._timekeeper.call_at(run.deadline, lambda: self._check_run(run))
-            return
-        busy = [_describe(slot.delivery) for slot in self._transport.slots() if slot.run is run and slot.delivery]
-        doing = f"busy: {', '.join(busy)}" if busy else "nothing was under way"
-        await self.end(run, "timed_out", f"no result within {run.timeout:g} s; {doing}")
-
-    def _pause_for_people(self, run: RunState) -> None:
-        """Stop the run's clock while all that is left of it waits for a person."""
-        ledger = run.ledger
-        waits = bool(ledger.questions) and len(ledger.questions) == len(ledger.pending) and not ledger.timers
-        if waits and run.paused_at is None:
-            run.paused_at = self.clock.monotonic()
-        elif not waits and run.paused_at is not None and run.deadline is not None:
-            run.deadline += self.clock.monotonic() - run.paused_at
-            run.paused_at = None
-            self._timekeeper.call_at(run.deadline, lambda: self._check_run(run))
-
-    # --- attempts
 
     async def _room(self, role: str, event: Event) -> None:
         routing = self.topology.routing(role, type(event))
@@ -339,171 +255,4 @@ class Bus:
             if handler.role in self._waits_for.get(role, ()):
                 await self._transport.room(handler.role)
 
-    async def _work(self, slot: Slot, run: RunState, delivery: Delivery) -> None:
-        if run.ledger.ended is not None:
-            return
-        policy = self._policies[delivery.handler.number]
-        if self._journal is not None and not await self._start(run, delivery):
-            return
-        slot.timeout = policy.timeout
-        slot.deadline = self.clock.monotonic() + policy.timeout
-        self._watch(slot.deadline)
-        attempt = Attempt(self._port, slot, run, delivery, fresh=policy.retry.fresh and delivery.attempt > 1)
-        try:
-            handled = await self._invoke(attempt)
-            if slot.stopped is None:
-                await self._commit(attempt, handled)
-        except anyio.get_cancelled_exc_class():
-            if slot.stopped is None and anyio.current_effective_deadline() == -float("inf"):
-                raise
-            if slot.stopped is None:
-                await self._fail(attempt, RoleError(f"{delivery.handler.qualified} cancelled itself"))
-                return
-            await self._stopped(attempt)
-            raise
-        except (KeyboardInterrupt, SystemExit, GeneratorExit):
-            raise
-        except BaseException as error:  # noqa: BLE001 - the delivery supervisor: whatever a handler raises is recorded
-            if slot.stopped is None:
-                await self._fail(attempt, error)
-        if slot.stopped is not None:
-            await self._stopped(attempt)
-
-    async def _start(self, run: RunState, delivery: Delivery) -> bool:
-        attempt = delivery.attempt + 1 if delivery.started else delivery.attempt
-        await self.write(run, Started(self.clock.time(), delivery.key, attempt))
-        if delivery.lost < MAX_LOST:
-            return True
-        error = ErrorInfo("LostToCrash", f"{delivery.lost} attempts were lost to crashes")
-        await self.write(run, Failed(self.clock.time(), delivery.key, delivery.attempt, error))
-        return False
-
-    async def _commit(self, attempt: Attempt, handled: Handled) -> None:
-        outputs = handled.outputs
-        role = attempt.delivery.handler.role
-        routes: tuple[Routes | None, ...] | None = None
-        if outputs:
-            chosen = [self.topology.prepare(role, event) for event in outputs]
-            if any(route is not None for route in chosen):
-                routes = tuple(chosen)
-        delivery, run = attempt.delivery, attempt.run
-        await attempt.calls.flush()
-        unused = attempt.calls.unused()
-        if unused:
-            run.ledger.warnings.append(
-                f"{unused} recorded calls of {delivery.handler.qualified} were not asked for again"
-            )
-        record = Committed(self.clock.time(), delivery.key, attempt.number, outputs, routes, handled.changes)
-        if await self.write(run, record) is not None:
-            run.calls.forget(delivery.key)
-
-    async def _stopped(self, attempt: Attempt) -> None:
-        if attempt.slot.stopped == "timed_out":
-            with anyio.CancelScope(shield=True):
-                await self._fail(attempt, attempt.timed_out())
-
-    async def _fail(self, attempt: Attempt, error: BaseException) -> None:
-        delivery, run = attempt.delivery, attempt.run
-        retry = self._policies[delivery.handler.number].retry
-        tries = attempt.number - delivery.lost
-        retry_at: float | None = None
-        if isinstance(error, retry.on) and tries < retry.attempts:
-            retry_at = self.clock.time() + retry.pause(tries, random.random())  # noqa: S311  # spreads, no secret
-        info = ErrorInfo(type(error).__name__, str(error), "".join(traceback.format_exception(error)))
-        await self.write(run, Failed(self.clock.time(), delivery.key, attempt.number, info, retry_at, error))
-        if retry_at is None:
-            run.calls.forget(delivery.key)
-
-    # --- ends
-
-    async def _close(self, run: RunState) -> None:
-        """See a run to its end: what is still under way gets the grace time."""
-        await self._landing([run])
-        ledger = run.ledger
-        run.cut = [_describe(delivery) for delivery in ledger.pending.values() if delivery.live]
-        outcome = ledger.outcome
-        assert outcome is not None
-        if ledger.ended is None:
-            await self.write(run, Ended(self.clock.time(), outcome.status, outcome.reason))
-        self._transport.drop(run)
-        await self._landing([run])
-        if self._transport.in_flight(run):
-            run.cut.append(f"{self._transport.in_flight(run)} handlers did not stop when told")
-        if outcome.status != "stopped":
-            ledger.warnings += [f"cut when the run ended: {what}" for what in run.cut]
-        del self.runs[run.id]
-        run.pacers.clear()
-        self._tell_end(run)
-        run.ended.set()
-
-    async def _landing(self, runs: list[RunState]) -> None:
-        """Wait until nothing of these runs is under way or left to do, or the grace time is over."""
-        over = anyio.Event()
-
-        async def stop() -> None:
-            over.set()
-            for run in runs:
-                run.landed()
-
-        self._timekeeper.call_at(self.clock.monotonic() + self.grace, stop)
-        for run in runs:
-            while not over.is_set() and not self._landed(run):
-                await run.landing()
-
-    def _landed(self, run: RunState) -> bool:
-        quiet = run.ledger.finished or run.ledger.outcome is None
-        return quiet and not self._transport.in_flight(run)
-
     # --- watching
-
-    def _tell(self, run: RunState, record: Record, effects: Effects) -> None:
-        for envelope in effects.published:
-            run.tell(envelope)
-        kind = _KINDS.get(type(record))
-        key = getattr(record, "delivery", None)
-        if kind is None or key is None:
-            return
-        handler = self.topology.handlers[key[1]]
-        item = key[2] if key[2] >= 0 else None
-        detail = ""
-        if isinstance(record, Failed):
-            detail = f"{record.error.type}: {record.error.message}"
-            kind = "delivery_failed" if record.retry_at is None else "delivery_retried"
-        run.tell(Lifecycle(kind, run.id, record.at, handler.role, handler.name, key[0], item, detail))
-
-    def _tell_end(self, run: RunState) -> None:
-        outcome = run.ledger.outcome
-        assert outcome is not None
-        last = Lifecycle(f"run_{outcome.status}", run.id, self.clock.time(), detail=outcome.reason)
-        for watcher in run.watchers:
-            watcher.close(last)
-        run.watchers.clear()
-
-
-def _describe(delivery: Delivery) -> str:
-    item = f"[{delivery.item}]" if delivery.item >= 0 else ""
-    return f"{delivery.handler.qualified}{item} for {event_name(delivery.envelope.event)} {delivery.envelope.number}"
-
-
-def _back_pressure(topology: Topology) -> dict[str, frozenset[str]]:
-    """Return, for each publisher, the roles it waits for when they are full: those that nothing leads from back to it.
-
-    Waiting only downstream can't deadlock: who waits is never upstream of those it waits for.
-    """
-    onward: dict[str, set[str]] = {"client": set()}
-    for handler in topology.handlers:
-        onward.setdefault(handler.role, set())
-    for source, target in topology.edges():
-        onward.setdefault(source, set()).add(target)
-    below = {role: _below(role, onward) for role in onward}
-    return {role: frozenset(other for other in below[role] if role not in below.get(other, ())) for role in onward}
-
-
-def _below(role: str, onward: dict[str, set[str]]) -> set[str]:
-    seen: set[str] = set()
-    queue = [role]
-    while queue:
-        fresh = onward.get(queue.pop(), set()) - seen
-        seen |= fresh
-        queue += fresh
-    return seen

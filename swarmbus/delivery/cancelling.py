@@ -1,4 +1,4 @@
-"""What a decision cancels: what counts for closed joins alone, what could only lead to a result already there, or all."""
+"""What a decision cancels: what counts for closed joins alone, what could still lead to a result, or everything."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from swarmbus.delivery.topology import FIRST_JOIN, RESULT
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from swarmbus.delivery.joins import Join
     from swarmbus.delivery.book import Book
+    from swarmbus.delivery.joins import Join
 
 
 def cancel_for(book: Book, closed: Iterable[Join]) -> None:

@@ -1,6 +1,7 @@
 """Records as bytes and back: one JSON object each, its kind first.
 
-Handlers stand in it by `role.method` and events by their wire names, so that neither order nor module of the code matters.
+Handlers stand in it by `role.method` and events by their wire names, so that neither the order nor the modules of the
+code matter.
 """
 
 from __future__ import annotations

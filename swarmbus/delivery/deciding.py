@@ -1,4 +1,4 @@
-"""What a record leads to once it is added and what it ends is removed: which joins fire or break, and how the run ends."""
+"""What a record leads to, once added: which joins fire or break, and how the run ends."""
 
 from __future__ import annotations
 
@@ -110,9 +110,13 @@ def _settle_zeros(book: Book) -> None:
         if column >= FIRST_JOIN:
             if node.joins is not None and column in node.joins and node.joins[column].open:
                 book.due.append(node.joins[column])
-        elif column == ALIVE and node.cursor is not None and node.cursor.marks[node.index] == DONE:
-            if ALIVE not in node.counts:
-                book.item_quiet(node.cursor)
+        elif (
+            column == ALIVE
+            and node.cursor is not None
+            and node.cursor.marks[node.index] == DONE
+            and ALIVE not in node.counts
+        ):
+            book.item_quiet(node.cursor)
     zeros.clear()
 
 

@@ -23,16 +23,18 @@ class Delivery:
         node: where it lives; what it publishes goes into `place()`.
         cursor: the map it is an item of, or None; join: the join whose firing it is, or None.
         attempt: the number of the coming or current try, from 1; lost: how many tries a crash took.
-        started: the current try is known to have begun; not_before: the earliest time of the coming try (seconds since the epoch).
+        started: the current try is known to have begun.
+        not_before: the earliest time of the coming try, in seconds since the epoch.
         early: what it published before returning, over all tries.
-        question: the id of the question it waits on, or None; asked: what it asks; answers: those it has, by question id.
+        question: the id of the question it waits on, or None; asked: what it asks.
+        answers: those it has, by question id.
         failed: it failed for good and waits to be mended.
         live: it still counts.
     """
 
     __slots__ = (
-        "answers", "asked", "attempt", "cursor", "early", "envelope", "failed", "handler", "inner", "item", "join", "key", "live",
-        "lost", "node", "not_before", "question", "started",
+        "answers", "asked", "attempt", "cursor", "early", "envelope", "failed", "handler", "inner", "item", "join",
+        "key", "live", "lost", "node", "not_before", "question", "started",
     )  # fmt: skip
 
     def __init__(self, envelope: Envelope, handler: Handler, node: Node, item: int = -1) -> None:

@@ -40,7 +40,8 @@ class Effects:
     """
 
     __slots__ = (
-        "asked", "cancelled", "decided", "deliver", "ignored", "maps", "outbound", "published", "ready", "retry", "timers",
+        "asked", "cancelled", "decided", "deliver", "ignored", "maps", "outbound", "published", "ready", "retry",
+        "timers",
     )  # fmt: skip
 
     def __init__(self) -> None:

@@ -48,8 +48,8 @@ class Join:
     """
 
     __slots__ = (
-        "cancelled", "count", "cursors", "failures", "first_items", "firsts", "handler", "loose", "loose_failures", "node", "open",
-        "opener", "overdue", "partial", "quorum", "scope", "size", "taken",
+        "cancelled", "count", "cursors", "failures", "first_items", "firsts", "handler", "loose", "loose_failures",
+        "node", "open", "opener", "overdue", "partial", "quorum", "scope", "size", "taken",
     )  # fmt: skip
 
     def __init__(self, handler: Handler, opener: Envelope, node: Node, scope: Node) -> None:
@@ -89,7 +89,7 @@ class Join:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """Its place among joins to decide at once: the latest opener, then the lower handler number, is the greatest."""
+        """Its place among joins to decide: the latest opener, then the lower handler number, is the greatest."""
         return (self.opener.number, -self.handler.number)
 
     def add_items(self, cursor: MapCursor) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 def describe(book: Book, delivery: Delivery, error: ErrorInfo, exception: BaseException | None) -> Failure:
+    """Describe a failure for good as it is reported."""
     return Failure(
         role=delivery.handler.role,
         handler=delivery.handler.name,
@@ -38,6 +39,7 @@ def describe(book: Book, delivery: Delivery, error: ErrorInfo, exception: BaseEx
 
 
 def ask_menders(book: Book, delivery: Delivery, failure: Failure, at: float) -> bool:
+    """Ask the handlers of `HandlerFailed`; False where there are none."""
     routing = failed_routing(book.topology)
     if routing is None or not routing.groups or isinstance(delivery.envelope.event, HandlerFailed):
         return False
@@ -81,6 +83,7 @@ def _wanted(book: Book, delivery: Delivery) -> frozenset[int]:
 
 
 def mender_done(book: Book, mender: Delivery, failure: Failure | None) -> None:
+    """Take note that a mender returned (`failure` is None) or failed for good."""
     mending = book.mendings.pop(mender.key)
     mending.menders.discard(mender.key)
     failed = mending.delivery
@@ -97,6 +100,7 @@ def mender_done(book: Book, mender: Delivery, failure: Failure | None) -> None:
 
 
 def settle_verdicts(book: Book) -> None:
+    """Give up what none of its menders mended."""
     verdicts, book.verdicts = book.verdicts, []
     for mending in verdicts:
         if mending.delivery.live:
@@ -104,6 +108,7 @@ def settle_verdicts(book: Book) -> None:
 
 
 def give_up(book: Book, delivery: Delivery, failure: Failure) -> None:
+    """Bring a delivery's failure up the ladder and take the delivery out of the count."""
     rise(book, delivery.handler, delivery.node, delivery, Trouble(failure, delivery.envelope.event))
     book.dead.append(failure)
     book.remove(delivery)

@@ -8,7 +8,7 @@ rebuilds it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from swarmbus.delivery.book import Book
 from swarmbus.delivery.cancelling import cancel_everything
@@ -42,15 +42,15 @@ class Ledger(Book):
     def apply(self, record: Record) -> Effects:
         """Take one record and return what follows from it.
 
-        A record about a delivery that is not live any more (handled already, cancelled, an older attempt) changes nothing;
-        `effects.ignored` says so.
+        A record about a delivery that is not live any more (handled already, cancelled, an older attempt) changes
+        nothing; `effects.ignored` says so.
 
         Raises:
             RecordError: the record can't belong to this run.
         """
         effects = self.effects = Effects()
         self.records += 1
-        _APPLY[type(record)](self, record)
+        self._APPLY[type(record)](self, record)
         decide(self)
         return effects
 
@@ -192,16 +192,15 @@ class Ledger(Book):
             )
         self.states[role] = state.model_copy(update=update)
 
-
-_APPLY: dict[type[Any], Callable[[Ledger, Any], None]] = {
-    Submitted: Ledger._submitted,
-    Published: Ledger._published,
-    Started: Ledger._started,
-    Called: Ledger._called,
-    Committed: Ledger._committed,
-    Failed: Ledger._failed,
-    Fired: Ledger._fired,
-    Asked: Ledger._asked,
-    Answered: Ledger._answered,
-    Ended: Ledger._ended,
-}
+    _APPLY: ClassVar[dict[type[Any], Callable[[Any, Any], None]]] = {
+        Submitted: _submitted,
+        Published: _published,
+        Started: _started,
+        Called: _called,
+        Committed: _committed,
+        Failed: _failed,
+        Fired: _fired,
+        Asked: _asked,
+        Answered: _answered,
+        Ended: _ended,
+    }

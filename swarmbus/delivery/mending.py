@@ -1,4 +1,4 @@
-"""Whether a delivery that failed for good is mended: its handlers of `HandlerFailed` are asked, and it keeps counting."""
+"""Whether a delivery that failed for good is mended: handlers of `HandlerFailed` are asked, while it keeps counting."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Which items of a run's maps are open: pacing, not a record.
 
-A role keeps at most so many items of one run open. The next item opens when everything an open one caused has gone quiet:
-that of the deepest map first, so that nested work finishes before more of it starts, and every map has at least one open.
+A role keeps at most so many items of one run open. The next item opens when everything an open one caused has gone
+quiet: that of the deepest map first, so that nested work finishes before more of it starts, and every map has at least
+one open.
 """
 
 from __future__ import annotations

@@ -33,19 +33,17 @@ def publish(book: Book, envelope: Envelope, routes: Routes | None, node: Node | 
     if routing.contributes:
         _contribute(book, envelope, routing, node, origin)
     if routing.groups or routing.opens or routing.client or routing.externals:
-        _spread(book, envelope, routing, routes, node, origin)
+        if node is None:
+            assert origin is not None
+            node = book.place(origin)
+        _spread(book, envelope, routing, routes, node)
     elif not routing.contributes:
         book.unheard.append(event_name(event))
     if origin is not None and book.mendings and origin.key in book.mendings:
         book.mendings[origin.key].hear(origin.key, routing.reaches)
 
 
-def _spread(
-    book: Book, envelope: Envelope, routing: Routing, routes: Routes | None, node: Node | None, origin: Delivery | None
-) -> None:
-    if node is None:
-        assert origin is not None
-        node = book.place(origin)
+def _spread(book: Book, envelope: Envelope, routing: Routing, routes: Routes | None, node: Node) -> None:
     scope = node
     if routing.opens:
         scope = _open_scope(book, envelope, routing, node)
@@ -111,6 +109,7 @@ def _contribute(book: Book, envelope: Envelope, routing: Routing, node: Node | N
 
 
 def set_timer(book: Book, record: Published, delivery: Delivery) -> None:
+    """Set an event to be published later; until then it counts as what it will reach."""
     routing = book.topology.routing(delivery.handler.role, type(record.event))
     if routing is None or record.due is None:
         raise RecordError(f"run {book.run_id}: no row lets {delivery.handler.role} publish {event_name(record.event)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -14,45 +13,8 @@ if TYPE_CHECKING:
 
     from swarmbus.delivery.ledger import Ledger
     from swarmbus.delivery.pacing import Pacer
-
-WATCH_LIMIT = 10_000
-"""Items a reader of a run's events may fall behind before the oldest are dropped."""
-
-
-class Watcher:
-    """What one reader of a run's events has yet to read; it never holds up the run."""
-
-    def __init__(self) -> None:
-        self._waiting: deque[Any] = deque(maxlen=WATCH_LIMIT)
-        self._news: anyio.Event | None = None
-        self.closed = False
-        self.skipped = 0
-
-    def put(self, item: Any) -> None:
-        """Add an item, dropping the oldest where the reader is too far behind."""
-        if len(self._waiting) == WATCH_LIMIT:
-            self.skipped += 1
-        self._waiting.append(item)
-        if self._news is not None:
-            self._news.set()
-
-    @property
-    def exhausted(self) -> bool:
-        """The last item was read."""
-        return self.closed and not self._waiting
-
-    def close(self, last: Any) -> None:
-        """Add the last item."""
-        self.put(last)
-        self.closed = True
-
-    async def get(self) -> Any:
-        """Return the next item, waiting for one."""
-        while not self._waiting:
-            self._news = anyio.Event()
-            await self._news.wait()
-            self._news = None
-        return self._waiting.popleft()
+    from swarmbus.delivery.timekeeper import Alarm
+    from swarmbus.delivery.watching import Watcher
 
 
 class RunState:
@@ -63,6 +25,7 @@ class RunState:
         deadline: when it times out, in the clock's monotonic seconds, or None.
         host: what assembly keeps for the run (dependencies, budget).
         replies: what reads the answers to questions asked in this process, by question id.
+        alarms: what is set to happen at a time, as long as the run is open.
         cut: what was still going on when the run ended.
     """
 
@@ -80,6 +43,7 @@ class RunState:
         self.host: Any = None
         self.replies: dict[str, TypeAdapter[Any]] = {}
         self.cut: list[str] = []
+        self.alarms: list[Alarm] = []
         self._settled: anyio.Event | None = None
 
     def landed(self) -> None:

@@ -1,7 +1,8 @@
 """The tree of a run: scopes opened by opener events and the items of maps, each counting what is live below it.
 
-A node keeps one counter for each column (see `topology`). What is live in a node counts there; a child counts once in its
-parent for each column that is not zero in it, so a change travels outwards only when a counter leaves or reaches zero.
+A node keeps one counter for each column (see `topology`). What is live in a node counts there; a child counts once in
+its parent for each column that is not zero in it, so a change travels outwards only when a counter leaves or reaches
+zero.
 """
 
 from __future__ import annotations

@@ -17,30 +17,60 @@ if TYPE_CHECKING:
     Call = Callable[[], Awaitable[None]]
 
 
+class Alarm:
+    """A call to be made at a time, unless it is cancelled before."""
+
+    __slots__ = ("call", "deadline", "order")
+
+    def __init__(self, deadline: float, order: int, call: Call) -> None:
+        self.deadline = deadline
+        self.order = order
+        self.call: Call | None = call
+
+    def cancel(self) -> None:
+        """Let the call go; what it holds is free at once."""
+        self.call = None
+
+    def __lt__(self, other: Alarm) -> bool:
+        return (self.deadline, self.order) < (other.deadline, other.order)
+
+
 class Timekeeper:
     """Alarms in order of their time (seconds of the clock's `monotonic`)."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._alarms: list[tuple[float, int, Call]] = []
+        self._alarms: list[Alarm] = []
         self._order = count()
+        self._sweep_at = 1000
         self._sleep: anyio.CancelScope | None = None
         self._idle: anyio.Event | None = None
 
-    def call_at(self, deadline: float, call: Call) -> None:
+    def call_at(self, deadline: float, call: Call) -> Alarm:
         """Call an async function once the clock has reached the deadline."""
-        sooner = not self._alarms or deadline < self._alarms[0][0]
-        heapq.heappush(self._alarms, (deadline, next(self._order), call))
+        alarm = Alarm(deadline, next(self._order), call)
+        sooner = not self._alarms or deadline < self._alarms[0].deadline
+        if len(self._alarms) >= self._sweep_at:
+            self._sweep()
+        heapq.heappush(self._alarms, alarm)
         if sooner:
             self._wake()
+        return alarm
 
     async def serve(self) -> None:
         """Call what comes due, until cancelled."""
         while True:
-            while self._alarms and self._alarms[0][0] <= self._clock.monotonic():
-                _, _, call = heapq.heappop(self._alarms)
-                await call()
-            await self._wait(self._alarms[0][0] if self._alarms else math.inf)
+            while self._alarms and self._alarms[0].deadline <= self._clock.monotonic():
+                alarm = heapq.heappop(self._alarms)
+                if alarm.call is not None:
+                    await alarm.call()
+            await self._wait(self._alarms[0].deadline if self._alarms else math.inf)
+
+    def _sweep(self) -> None:
+        """Drop cancelled alarms, so that those of finished runs don't pile up."""
+        self._alarms = [alarm for alarm in self._alarms if alarm.call is not None]
+        heapq.heapify(self._alarms)
+        self._sweep_at = 1000 + 2 * len(self._alarms)
 
     async def _wait(self, deadline: float) -> None:
         if deadline == math.inf:

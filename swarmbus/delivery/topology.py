@@ -1,8 +1,8 @@
-"""The static side of delivery, compiled once from wiring and table: who gets an event, and what a handler can still reach.
+"""The static side of delivery, compiled from wiring and table: who gets an event, and what a handler can reach.
 
 Reach is what joins count with: by the types that handlers declare, and row by row of the table, which contributions
-(one column for each join) and whether the result can still be published below a delivery. It passes through `on` handlers and
-through the opener of a join to what the join publishes, never through a contribution.
+(one column for each join) and whether the result can still be published below a delivery. It passes through `on`
+handlers, and through the opener of a join to what the join publishes; never through a contribution.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Routing:
         groups: for each receiving role its candidates, the most specific first; the first that accepts gets the event.
         handlers: the receivers, where no candidate has a condition.
         opens: the joins the event opens; `contributes`: the joins it may count for.
-        client: it goes to the client; `result`: and is the result; `externals`: the names of outside programs it goes to.
+        client: it goes to the client; `result`: and is the result.
+        externals: the names of the outside programs it goes to.
         reach: the columns that publishing it reaches.
         plain: no user code decides where it goes.
     """
@@ -296,7 +297,7 @@ class Topology:
         listed = ", ".join(dict.fromkeys(allowed)) or "nothing"
         return (
             f"the event table does not let {source} publish {event_name(event)} ({type(event).__qualname__}); "
-            f"it lets it publish: {listed}. Add a row ({source!r}, {type(event).__qualname__}, ...) or publish one of those."
+            f"it lets it publish: {listed}. Add the row ({source!r}, {type(event).__qualname__}, ...) or publish those."
         )
 
 

@@ -1,7 +1,7 @@
 """The default transport: one inbox for each role, and a fixed set of worker tasks that empty it.
 
-Runs take turns in an inbox, so that a run of thousands does not starve a run of five; within a run, deliveries keep the order
-of their arrival. A worker holds one cancel scope for many deliveries and yields to others every so often.
+Runs take turns in an inbox, so that a run of thousands does not starve a run of five; within a run, deliveries keep the
+order of their arrival. A worker holds one cancel scope for many deliveries and yields to others every so often.
 """
 
 from __future__ import annotations

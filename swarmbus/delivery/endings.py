@@ -1,0 +1,152 @@
+"""How runs end in time: the grace for what is still under way, time limits of runs, and draining."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from swarmbus.delivery.watching import tell_end
+from swarmbus.events import event_name
+from swarmbus.records import Ended
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from swarmbus.delivery.clock import Clock
+    from swarmbus.delivery.deliveries import Delivery
+    from swarmbus.delivery.runs import RunState
+    from swarmbus.delivery.timekeeper import Timekeeper
+    from swarmbus.delivery.transports.base import Transport
+    from swarmbus.records import EndStatus, Record
+
+
+class Endings:
+    """Sees runs to their end.
+
+    Args:
+        runs: the open runs, by id; a run that has ended is taken out.
+        grace: seconds that what is still under way gets.
+    """
+
+    def __init__(
+        self,
+        runs: dict[str, RunState],
+        write: Callable[[RunState, Record], Awaitable[Any]],
+        *,
+        clock: Clock,
+        timekeeper: Timekeeper,
+        transport: Transport,
+        grace: float,
+    ) -> None:
+        self._runs = runs
+        self._write = write
+        self._clock = clock
+        self._timekeeper = timekeeper
+        self._transport = transport
+        self._grace = grace
+
+    async def end(self, run: RunState, status: EndStatus, reason: str) -> None:
+        """End a run from outside, unless its end is decided already."""
+        if run.ledger.ended is None and run.ledger.outcome is None:
+            await self._write(run, Ended(self._clock.time(), status, reason))
+
+    async def close(self, run: RunState) -> None:
+        """See a run to its end: what is still under way gets the grace time."""
+        ledger = run.ledger
+        if ledger.ended is not None:
+            self._transport.drop(run)
+        await self._landing([run])
+        run.cut = [describe(delivery) for delivery in ledger.pending.values() if delivery.live]
+        outcome = ledger.outcome
+        assert outcome is not None
+        if ledger.ended is None:
+            await self._write(run, Ended(self._clock.time(), outcome.status, outcome.reason))
+        self._transport.drop(run)
+        await self._landing([run])
+        if self._transport.in_flight(run):
+            run.cut.append(f"{self._transport.in_flight(run)} handlers did not stop when told")
+        if outcome.status != "stopped":
+            ledger.warnings += [f"cut when the run ended: {what}" for what in run.cut]
+        del self._runs[run.id]
+        for alarm in run.alarms:
+            alarm.cancel()
+        run.pacers.clear()
+        tell_end(run, self._clock.time())
+        run.ended.set()
+
+    async def drain(self) -> None:
+        """Start nothing new, let what runs finish within the grace time, and stop the runs that are left."""
+        self._transport.pause()
+        await self._landing([run for run in self._runs.values() if self._transport.in_flight(run)])
+        for run in list(self._runs.values()):
+            if run.ledger.ended is None:
+                pending = ", ".join(describe(delivery) for delivery in list(run.ledger.pending.values())[:10])
+                await self._write(
+                    run, Ended(self._clock.time(), "stopped", f"drained; pending: {pending or 'nothing'}")
+                )
+        for run in list(self._runs.values()):
+            await run.ended.wait()
+
+    def limit_seconds(self, run: RunState, seconds: float) -> None:
+        """End a run that is still going on after so many seconds."""
+
+        async def over() -> None:
+            await self.end(run, "limit", f"seconds: the budget of {seconds:g} s is over")
+
+        run.alarms.append(self._timekeeper.call_at(self._clock.monotonic() + seconds, over))
+
+    def watch(self, run: RunState) -> None:
+        """End the run when its deadline has passed."""
+        assert run.deadline is not None
+        run.alarms.append(self._timekeeper.call_at(run.deadline, lambda: self.check_run(run)))
+
+    async def check_run(self, run: RunState) -> None:
+        """End a run whose deadline has passed, naming what was busy."""
+        if run.deadline is None or run.paused_at is not None or run.ledger.outcome is not None:
+            return
+        now = self._clock.monotonic()
+        if now < run.deadline:
+            self.watch(run)
+            return
+        busy = [describe(slot.delivery) for slot in self._transport.slots() if slot.run is run and slot.delivery]
+        doing = f"busy: {', '.join(busy)}" if busy else "nothing was under way"
+        await self.end(run, "timed_out", f"no result within {run.timeout:g} s; {doing}")
+
+    def pause_for_people(self, run: RunState) -> None:
+        """Stop the run's clock while all that is left of it waits for a person."""
+        ledger = run.ledger
+        waits = bool(ledger.questions) and len(ledger.questions) == len(ledger.pending) and not ledger.timers
+        if waits and run.paused_at is None:
+            run.paused_at = self._clock.monotonic()
+        elif not waits and run.paused_at is not None and run.deadline is not None:
+            run.deadline += self._clock.monotonic() - run.paused_at
+            run.paused_at = None
+            self.watch(run)
+
+    async def _landing(self, runs: list[RunState]) -> None:
+        """Wait until nothing of these runs is under way or left to do, or the grace time is over."""
+        over = anyio.Event()
+
+        async def stop() -> None:
+            over.set()
+            for run in runs:
+                run.landed()
+
+        if all(self._landed(run) for run in runs):
+            return
+        alarm = self._timekeeper.call_at(self._clock.monotonic() + self._grace, stop)
+        for run in runs:
+            while not over.is_set() and not self._landed(run):
+                await run.landing()
+        alarm.cancel()
+
+    def _landed(self, run: RunState) -> bool:
+        quiet = run.ledger.finished or run.ledger.outcome is None
+        return quiet and not self._transport.in_flight(run)
+
+
+def describe(delivery: Delivery) -> str:
+    """Name a delivery for a person."""
+    item = f"[{delivery.item}]" if delivery.item >= 0 else ""
+    return f"{delivery.handler.qualified}{item} for {event_name(delivery.envelope.event)} {delivery.envelope.number}"

@@ -1,0 +1,165 @@
+"""Supervises attempts: calls the handler, and turns whatever comes of it into a record.
+
+Results, errors, time limits and cancellation all end here; nothing a handler raises is only logged.
+"""
+
+from __future__ import annotations
+
+import random
+import traceback
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+
+from swarmbus.delivery.attempt import Attempt
+from swarmbus.errors import RoleError
+from swarmbus.records import Committed, ErrorInfo, Failed, Started
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from swarmbus.delivery.attempt import AttemptPort, Handled
+    from swarmbus.delivery.clock import Clock
+    from swarmbus.delivery.deliveries import Delivery
+    from swarmbus.delivery.runs import RunState
+    from swarmbus.delivery.timekeeper import Timekeeper
+    from swarmbus.delivery.transports.base import Slot, Transport
+    from swarmbus.handlers import Retry
+    from swarmbus.records import Routes
+
+MAX_LOST = 3
+"""Attempts lost to crashes after which a delivery is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How one handler's deliveries are tried: the retry and the time limit (seconds) of each attempt."""
+
+    retry: Retry
+    timeout: float
+
+
+class Supervisor:
+    """Tries deliveries.
+
+    Args:
+        port: what attempts may do.
+        invoke: calls the handler of an attempt.
+        policies: by handler number.
+        durable: whether starts are recorded, so that attempts lost to a crash are counted.
+    """
+
+    def __init__(
+        self,
+        port: AttemptPort,
+        invoke: Callable[[Attempt], Awaitable[Handled]],
+        policies: Sequence[Policy],
+        *,
+        durable: bool,
+        clock: Clock,
+        timekeeper: Timekeeper,
+        transport: Transport,
+    ) -> None:
+        self._port = port
+        self._invoke = invoke
+        self._policies = policies
+        self._durable = durable
+        self._clock = clock
+        self._timekeeper = timekeeper
+        self._transport = transport
+        self._write = port.write
+        self._next_check = float("inf")
+
+    async def work(self, slot: Slot, run: RunState, delivery: Delivery) -> None:
+        """Try a delivery once."""
+        if run.ledger.ended is not None:
+            return
+        policy = self._policies[delivery.handler.number]
+        if self._durable and not await self._start(run, delivery):
+            return
+        slot.timeout = policy.timeout
+        slot.deadline = self._clock.monotonic() + policy.timeout
+        self._watch(slot.deadline)
+        attempt = Attempt(self._port, slot, run, delivery, fresh=policy.retry.fresh and delivery.attempt > 1)
+        await self._try(attempt, slot)
+
+    async def _try(self, attempt: Attempt, slot: Slot) -> None:
+        try:
+            handled = await self._invoke(attempt)
+            if slot.stopped is None:
+                await self._commit(attempt, handled)
+        except anyio.get_cancelled_exc_class():
+            if slot.stopped is None and anyio.current_effective_deadline() == -float("inf"):
+                raise
+            if slot.stopped is None:
+                await self._fail(attempt, RoleError(f"{attempt.delivery.handler.qualified} cancelled itself"))
+                return
+            await self._stopped(attempt)
+            raise
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - the delivery supervisor: whatever a handler raises is recorded
+            if slot.stopped is None:
+                await self._fail(attempt, error)
+        if slot.stopped is not None:
+            await self._stopped(attempt)
+
+    async def _start(self, run: RunState, delivery: Delivery) -> bool:
+        attempt = delivery.attempt + 1 if delivery.started else delivery.attempt
+        await self._write(run, Started(self._clock.time(), delivery.key, attempt))
+        if delivery.lost < MAX_LOST:
+            return True
+        error = ErrorInfo("LostToCrash", f"{delivery.lost} attempts were lost to crashes")
+        await self._write(run, Failed(self._clock.time(), delivery.key, delivery.attempt, error))
+        return False
+
+    async def _commit(self, attempt: Attempt, handled: Handled) -> None:
+        outputs = handled.outputs
+        role = attempt.delivery.handler.role
+        routes: tuple[Routes | None, ...] | None = None
+        if outputs:
+            chosen = [self._port.prepare(role, event) for event in outputs]
+            if any(route is not None for route in chosen):
+                routes = tuple(chosen)
+        delivery, run = attempt.delivery, attempt.run
+        await attempt.calls.flush()
+        unused = attempt.calls.unused()
+        if unused:
+            run.ledger.warnings.append(
+                f"{unused} recorded calls of {delivery.handler.qualified} were not asked for again"
+            )
+        record = Committed(self._clock.time(), delivery.key, attempt.number, outputs, routes, handled.changes)
+        if await self._write(run, record) is not None:
+            run.calls.forget(delivery.key)
+
+    async def _stopped(self, attempt: Attempt) -> None:
+        if attempt.slot.stopped == "timed_out":
+            with anyio.CancelScope(shield=True):
+                await self._fail(attempt, attempt.timed_out())
+
+    async def _fail(self, attempt: Attempt, error: BaseException) -> None:
+        delivery, run = attempt.delivery, attempt.run
+        retry = self._policies[delivery.handler.number].retry
+        tries = attempt.number - delivery.lost
+        retry_at: float | None = None
+        if isinstance(error, retry.on) and tries < retry.attempts:
+            retry_at = self._clock.time() + retry.pause(tries, random.random())  # noqa: S311  # spreads, no secret
+        info = ErrorInfo(type(error).__name__, str(error), "".join(traceback.format_exception(error)))
+        await self._write(run, Failed(self._clock.time(), delivery.key, attempt.number, info, retry_at, error))
+        if retry_at is None:
+            run.calls.forget(delivery.key)
+
+    async def _check_attempts(self) -> None:
+        now = self._clock.monotonic()
+        self._next_check = float("inf")
+        for slot in self._transport.slots():
+            if slot.deadline <= now:
+                slot.stop("timed_out")
+            elif slot.stopped is None:
+                self._watch(slot.deadline)
+
+    def _watch(self, deadline: float) -> None:
+        if deadline < self._next_check:
+            self._next_check = deadline
+            self._timekeeper.call_at(deadline, self._check_attempts)

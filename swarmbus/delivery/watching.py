@@ -1,0 +1,91 @@
+"""What those who watch a run are shown: envelopes, what happens to deliveries, and how the run ended."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from swarmbus.records import Asked, Called, Committed, Failed, Started
+from swarmbus.results import Lifecycle
+
+if TYPE_CHECKING:
+    from swarmbus.delivery.effects import Effects
+    from swarmbus.delivery.runs import RunState
+    from swarmbus.delivery.topology import Topology
+    from swarmbus.records import Record
+
+_KINDS: dict[type[Any], str] = {
+    Started: "delivery_started",
+    Called: "call_recorded",
+    Committed: "delivery_committed",
+    Failed: "delivery_failed",
+    Asked: "question_asked",
+}
+
+WATCH_LIMIT = 10_000
+"""Items a reader of a run's events may fall behind before the oldest are dropped."""
+
+
+class Watcher:
+    """What one reader of a run's events has yet to read; it never holds up the run."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Any] = deque(maxlen=WATCH_LIMIT)
+        self._news: anyio.Event | None = None
+        self.closed = False
+        self.skipped = 0
+
+    def put(self, item: Any) -> None:
+        """Add an item, dropping the oldest where the reader is too far behind."""
+        if len(self._waiting) == WATCH_LIMIT:
+            self.skipped += 1
+        self._waiting.append(item)
+        if self._news is not None:
+            self._news.set()
+
+    @property
+    def exhausted(self) -> bool:
+        """The last item was read."""
+        return self.closed and not self._waiting
+
+    def close(self, last: Any) -> None:
+        """Add the last item."""
+        self.put(last)
+        self.closed = True
+
+    async def get(self) -> Any:
+        """Return the next item, waiting for one."""
+        while not self._waiting:
+            self._news = anyio.Event()
+            await self._news.wait()
+            self._news = None
+        return self._waiting.popleft()
+
+
+def tell(topology: Topology, run: RunState, record: Record, effects: Effects) -> None:
+    """Show what a record did."""
+    for envelope in effects.published:
+        run.tell(envelope)
+    kind = _KINDS.get(type(record))
+    key = getattr(record, "delivery", None)
+    if kind is None or key is None:
+        return
+    handler = topology.handlers[key[1]]
+    item = key[2] if key[2] >= 0 else None
+    detail = ""
+    if isinstance(record, Failed):
+        detail = f"{record.error.type}: {record.error.message}"
+        kind = "delivery_failed" if record.retry_at is None else "delivery_retried"
+    run.tell(Lifecycle(kind, run.id, record.at, handler.role, handler.name, key[0], item, detail))
+
+
+def tell_end(run: RunState, at: float) -> None:
+    """Show how the run ended, as the last thing."""
+    outcome = run.ledger.outcome
+    assert outcome is not None
+    last = Lifecycle(f"run_{outcome.status}", run.id, at, detail=outcome.reason)
+    for watcher in run.watchers:
+        watcher.close(last)
+    run.watchers.clear()
