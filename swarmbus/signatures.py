@@ -46,10 +46,10 @@ class Signature:
 
 
 def read_signature(
-    function: Callable[..., Any], spec: HandlerSpec, owner: type, role: str, state: type[BaseModel] | None
+    function: Callable[..., Any], spec: HandlerSpec, owner: type, qualified: str, state: type[BaseModel] | None
 ) -> Signature:
-    """Read an unwrapped method of the class `owner`, whose instance has the name `role`."""
-    return _Reader(function, spec, owner, role, state).read()
+    """Read an unwrapped method of the class `owner`, which messages call `qualified`, such as `planner.plan`."""
+    return _Reader(function, spec, owner, qualified, state).read()
 
 
 @dataclass(slots=True)
@@ -64,11 +64,16 @@ class _Inputs:
 
 class _Reader:
     def __init__(
-        self, function: Callable[..., Any], spec: HandlerSpec, owner: type, role: str, state: type[BaseModel] | None
+        self,
+        function: Callable[..., Any],
+        spec: HandlerSpec,
+        owner: type,
+        qualified: str,
+        state: type[BaseModel] | None,
     ) -> None:
         self._function = function
         self._spec = spec
-        self._role = role
+        self._qualified = qualified
         self._state = state
         self._annotations = annotations_of(function)
         self._scope = Scope(owner, function, spec.names)
@@ -101,14 +106,17 @@ class _Reader:
 
     def _sort_parameters(self) -> _Inputs:
         inputs = _Inputs()
-        for parameter in list(inspect.signature(self._function).parameters.values())[1:]:
+        written = inspect.signature(self._function).parameters
+        for place, parameter in enumerate(written.values()):
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                if self._unread:
+                    continue
                 hint = "name every parameter; a decorator around the method has to use functools.wraps"
                 self._report("SB108", f"takes {parameter.name} for any arguments, which says nothing", hint)
             elif parameter.kind is parameter.KEYWORD_ONLY:
                 if parameter.default is parameter.empty:
                     self._report("SB113", f"has the keyword-only parameter {parameter.name}", "drop the * before it")
-            else:
+            elif place > 0:  # the first is self
                 self._sort(parameter, inputs)
         return inputs
 
@@ -167,6 +175,8 @@ class _Reader:
             if name is not None:
                 self._compare(events, inputs.rest[name], name)
             return events
+        if name is None and self._unread:
+            return ()
         if name is None:
             hint = "take the event as a parameter, or name its class in the decorator: @on(E)"
             self._report("SB113", "does not say which event it handles", hint)
@@ -190,7 +200,7 @@ class _Reader:
     def _compare(self, named: Events, annotation: Any, place: str) -> None:
         """Report classes named in the decorator that an annotation, as far as it says something, leaves out."""
         allowed = tuple(self._scope.members(annotation))
-        if not all(isinstance(part, type) and not isinstance(part, Missing) for part in allowed):
+        if any(part in _SAY_NOTHING or isinstance(part, Missing) or not isinstance(part, type) for part in allowed):
             return
         for event in named:
             if not issubclass(event, allowed):
@@ -259,8 +269,9 @@ class _Reader:
         self._unread = self._unread or code in ("SB107", "SB108", "SB109")
         written = self._function.__code__
         where = f"{written.co_filename}:{written.co_firstlineno}"
-        told = f"{self._role}.{self._function.__name__} {message}"
-        self._problems.append(finding(code, told, hint, role=self._role, event=event, where=where))
+        role = self._qualified.partition(".")[0]
+        told = f"{self._qualified} {message}"
+        self._problems.append(finding(code, told, hint, role=role, event=event, where=where))
 
 
 def _listed(classes: Iterable[Any]) -> str:

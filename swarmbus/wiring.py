@@ -169,7 +169,7 @@ def _read_handler(role: ReadableRole, name: str, method: Callable[..., Any]) -> 
     spec = spec_of(method)
     assert isinstance(spec, HandlerSpec)
     function = inspect.unwrap(method)
-    signature = read_signature(function, spec, type(role), role.name, getattr(role, "State", None))
+    signature = read_signature(function, spec, type(role), f"{role.name}.{name}", getattr(role, "State", None))
     return HandlerWiring(
         role=role.name,
         name=name,
