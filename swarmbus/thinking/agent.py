@@ -17,6 +17,7 @@ from swarmbus.thinking.hooks import NO_HOOKS, Hooks
 from swarmbus.thinking.limits import DEFAULT_LIMITS, Limits, Repetition
 from swarmbus.thinking.loop import run_loop
 from swarmbus.thinking.loop_state import LoopSetup, LoopState, MessageQueue, Reporter
+from swarmbus.thinking.models.base import kept_open
 from swarmbus.thinking.models.registry import resolve_model
 from swarmbus.thinking.output import output_for
 from swarmbus.thinking.prices import price_of
@@ -180,7 +181,8 @@ class Agent:
         state = self._state(self.history if history is None else history, observer)
         try:
             await lowlevel.checkpoint()  # runs started together fork from the same history, however fast they end
-            answer, reason = await run_loop(self._setup(output), state, UserMessage(prompt))
+            async with kept_open(self.model):
+                answer, reason = await run_loop(self._setup(output), state, UserMessage(prompt))
             return AgentResult(answer, tuple(state.messages), state.usage, reason)
         finally:
             self._trunk.discard(run)

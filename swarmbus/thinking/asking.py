@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from swarmbus.errors import IncompleteAnswer
 from swarmbus.messages import AssistantMessage, Message, ModelReply, ModelRequest, SystemMessage, ToolSpec, Usage
@@ -12,14 +11,13 @@ from swarmbus.text import clean_text
 from swarmbus.thinking.context import estimate_message, estimate_text, fit
 from swarmbus.thinking.hooks import ask_hook
 from swarmbus.thinking.loop_events import MessageEnd, MessageStart, MessageUpdate
-from swarmbus.thinking.models.base import OutputMode, profile_of
+from swarmbus.thinking.models.base import OutputMode, closing, profile_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Sequence
 
     from anyio import CancelScope
 
-    from swarmbus.messages import StreamPart
     from swarmbus.thinking.loop_state import LoopSetup, LoopState
 
 REPLY_TOKENS = 1000
@@ -118,19 +116,16 @@ async def _paid_reply(setup: LoopSetup, state: LoopState, request: ModelRequest,
 
 
 async def _stream(setup: LoopSetup, state: LoopState, request: ModelRequest) -> ModelReply:
-    parts: Any = setup.model.stream(request)
-    if not hasattr(parts, "aclose"):
-        return await _last(parts, state)
-    async with aclosing(parts):
-        return await _last(parts, state)
-
-
-async def _last(parts: AsyncIterator[StreamPart], state: LoopState) -> ModelReply:
-    async for part in parts:
-        if isinstance(part, ModelReply):
-            return part
-        state.reporter.emit(MessageUpdate, delta=part)
-    raise IncompleteAnswer("the model's stream ended without a reply")
+    reply = None
+    async with closing(setup.model.stream(request)) as parts:
+        async for part in parts:
+            if isinstance(part, ModelReply):
+                reply = part
+            else:
+                state.reporter.emit(MessageUpdate, delta=part)
+    if reply is None:
+        raise IncompleteAnswer("the model's stream ended without a reply")
+    return reply
 
 
 def _estimated_usage(setup: LoopSetup, state: LoopState, message: AssistantMessage) -> Usage:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from swarmbus.errors import ModelsSwitchedOff
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
 
     from swarmbus.messages import ModelRequest, StreamPart
 
@@ -65,6 +67,20 @@ def profile_of(model: Model) -> ModelProfile:
     """Return what a model says it can do."""
     profile: ModelProfile = getattr(model, "profile", DEFAULT_PROFILE)
     return profile
+
+
+def kept_open(model: Model) -> AbstractAsyncContextManager[Any]:
+    """Return a context in which the model's calls share what it has to open, such as connections.
+
+    A model that opens something offers `open()`, an async context manager that may be entered more than once.
+    """
+    opener = getattr(model, "open", None)
+    return nullcontext() if opener is None else opener()
+
+
+def closing(parts: AsyncIterator[StreamPart]) -> AbstractAsyncContextManager[AsyncIterator[StreamPart]]:
+    """Return a context that closes a stream at its end, where it can be closed."""
+    return aclosing(parts) if isinstance(parts, AsyncGenerator) else nullcontext(parts)
 
 
 def require_models_allowed(name: str) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from swarmbus.errors import AnswerFiltered, ModelError, ModelsSwitchedOff
 from swarmbus.messages import Restarted
-from swarmbus.thinking.models.base import ModelProfile, profile_of
+from swarmbus.thinking.models.base import ModelProfile, closing, kept_open, profile_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Sequence
 
     from swarmbus.messages import ModelRequest, StreamPart
     from swarmbus.thinking.models.base import Model
@@ -32,6 +34,14 @@ class FallbackModel:
         """The names of all models, in order."""
         return " | ".join(model.name for model in self._models)
 
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Keep open what each of the models has to open."""
+        async with AsyncExitStack() as stack:
+            for model in self._models:
+                await stack.enter_async_context(kept_open(model))
+            yield
+
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPart]:
         """Yield the parts of the first model that answers.
 
@@ -40,16 +50,18 @@ class FallbackModel:
         """
         for model in self._models[:-1]:
             try:
-                async for part in model.stream(request):
-                    yield part
+                async with closing(model.stream(request)) as parts:
+                    async for part in parts:
+                        yield part
             except _FINAL:
                 raise
             except ModelError as error:
                 yield Restarted(f"{model.name} failed: {error}", 0.0)
             else:
                 return
-        async for part in self._models[-1].stream(request):
-            yield part
+        async with closing(self._models[-1].stream(request)) as parts:
+            async for part in parts:
+                yield part
 
 
 def _common(models: Sequence[Model]) -> ModelProfile:

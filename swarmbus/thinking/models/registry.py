@@ -15,6 +15,8 @@ from typing import TypeAlias
 from swarmbus.errors import UnknownModel
 from swarmbus.thinking.models.base import Model
 from swarmbus.thinking.models.fallback import FallbackModel
+from swarmbus.thinking.models.openai import server_model
+from swarmbus.thinking.models.servers import SERVERS
 
 ModelFactory: TypeAlias = Callable[[str], Model]
 
@@ -44,6 +46,11 @@ def resolve_model(spec: str | Model) -> Model:
     if len(names) > 1:
         return FallbackModel([resolve_model(name) for name in names])
     name = names[0]
+    if name.startswith(("http://", "https://")):
+        url, _, model = name.partition("#")
+        if not model:
+            raise UnknownModel(f"{name!r} names a server but no model: write it as {url}#NAME")
+        return server_model("generic", model, url=url)
     prefix, _, rest = name.partition(":")
     return _factory(prefix, spec)(rest)
 
@@ -51,11 +58,13 @@ def resolve_model(spec: str | Model) -> Model:
 def _factory(prefix: str, spec: str) -> ModelFactory:
     if prefix in _registered:
         return _registered[prefix]
+    if prefix in SERVERS:
+        return lambda name: server_model(prefix, name)
     found = {entry.name: entry for entry in entry_points(group="swarmbus.models")}
     if prefix in found:
         factory: ModelFactory = found[prefix].load()
         return factory
-    known = sorted({*_registered, *found})
+    known = sorted({*_registered, *SERVERS, *found})
     near = get_close_matches(prefix, known, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise UnknownModel(

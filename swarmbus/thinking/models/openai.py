@@ -1,0 +1,265 @@
+"""Models behind any server that speaks the OpenAI chat-completions interface, over the openai SDK.
+
+This is the one module that imports the SDK, when the first call is made; the SDK's own retries are off, its stream
+classes are not used. What travels is the business of `wire`, what failures mean that of `faults`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio.lowlevel import RunVar
+
+from swarmbus.errors import (
+    IncompleteAnswer,
+    NotAuthorised,
+    RequestRefused,
+    ServerSilent,
+    ServerUnreachable,
+    UnknownModel,
+)
+from swarmbus.messages import ModelReply
+from swarmbus.thinking.models.base import require_models_allowed
+from swarmbus.thinking.models.faults import fault_from_status, fault_in_answer, not_the_api
+from swarmbus.thinking.models.retry import DEFAULT_RETRIES, Gate, Retries, retried
+from swarmbus.thinking.models.servers import SERVERS, ServerFamily
+from swarmbus.thinking.models.wire import ReplyAssembler, request_body
+
+if TYPE_CHECKING:
+    from swarmbus.messages import ModelRequest, StreamPart
+
+_log = logging.getLogger(__name__)
+
+DROPPABLE = frozenset(
+    {"stream_options", "parallel_tool_calls", "response_format", "temperature", "top_p", "seed", "reasoning_effort"}
+)
+"""Fields that a request can do without: all but what would change its meaning in silence."""
+
+_CLOSING = 5.0
+_EVENT_STREAM = "text/event-stream"
+
+
+@dataclass(slots=True)
+class _Server:
+    """One server as this event loop knows it; the client lives as long as somebody has it open."""
+
+    url: str
+    key: str
+    gate: Gate = field(default_factory=Gate)
+    refused: set[str] = field(default_factory=set)
+    users: int = 0
+    client: Any = None
+
+
+_servers: RunVar[dict[tuple[str, str], _Server]] = RunVar("swarmbus_servers")
+
+
+class OpenAIModel:
+    """A model of an OpenAI-compatible server."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        family: ServerFamily,
+        url: str,
+        key: str,
+        retries: Retries = DEFAULT_RETRIES,
+        label: str = "",
+    ) -> None:
+        """Make a model.
+
+        Args:
+            name: the server's name of the model.
+            family: the server's quirks.
+            url: the base URL, which usually ends in /v1.
+            key: the key; may be empty where the server wants none.
+            retries: how often and how patiently calls are tried again.
+            label: how the model is called in records and messages; by default its URL and name.
+        """
+        self.model = name
+        self.family = family
+        self.url = url.rstrip("/")
+        self.profile = family.profile
+        self._key = key
+        self._retries = retries
+        self._label = label or f"{self.url}#{name}"
+
+    @property
+    def name(self) -> str:
+        """The name as `resolve_model` takes it."""
+        return self._label
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPart]:
+        """Ask the server; see `Model.stream`.
+
+        Raises:
+            ModelError: there is no complete answer, and trying again did not help.
+        """
+        require_models_allowed(self.name)
+        async with (
+            self.open() as server,
+            aclosing(retried(lambda: self._attempt(server, request), server.gate, self._retries)) as parts,
+        ):
+            async for part in parts:
+                yield part
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[_Server]:
+        """Keep the connections to the server open, so that the calls within share them."""
+        server = self._server()
+        if server.client is None:
+            server.client = _client(server)
+        server.users += 1
+        try:
+            yield server
+        finally:
+            server.users -= 1
+            if not server.users:
+                client, server.client = server.client, None
+                with anyio.move_on_after(_CLOSING, shield=True):
+                    await client.close()
+
+    def _server(self) -> _Server:
+        known = _servers.get({})
+        _servers.set(known)
+        return known.setdefault((self.url, self._key), _Server(self.url, self._key))
+
+    async def _attempt(self, server: _Server, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
+        """Yield the parts of one answer; fields that the server refuses are left out, from now on."""
+        while True:
+            body = request_body(request, self.model, self.family, server.refused)
+            try:
+                async with aclosing(self._answer(server, body, request.idle_timeout)) as parts:
+                    async for part in parts:
+                        yield part
+            except RequestRefused as error:
+                named = [name for name in body if name in DROPPABLE and name in str(error)]
+                if not named:
+                    raise
+                server.refused.add(named[0])
+                _log.warning("%s refuses the field %s; it is left out from now on", self.url, named[0])
+            else:
+                return
+
+    async def _answer(
+        self, server: _Server, body: dict[str, Any], idle_timeout: float | None
+    ) -> AsyncGenerator[StreamPart, None]:
+        import httpx2  # noqa: PLC0415  # what the SDK is built on; loaded with it
+        import openai  # noqa: PLC0415  # takes half a second; whoever asks no server need not wait for it
+
+        assembler = ReplyAssembler()
+        extra = {name: value for name, value in body.items() if name not in {"model", "messages"}}
+        try:
+            async with (
+                server.client.chat.completions.with_streaming_response.create(
+                    model=body["model"],
+                    messages=body["messages"],
+                    extra_body=extra,
+                    timeout=openai.Timeout(idle_timeout),
+                ) as response,
+                aclosing(_chunks(response, self.url)) as chunks,
+            ):
+                async for chunk in chunks:
+                    for part in assembler.feed(chunk):
+                        yield part
+        except openai.APIStatusError as error:
+            raise fault_from_status(error.status_code, error.response.headers, error.response.text, self.url) from error
+        except (openai.APITimeoutError, httpx2.TimeoutException) as error:
+            raise ServerSilent(f"{self.url} gave no sign of life for {idle_timeout} seconds") from error
+        except openai.APIConnectionError as error:
+            raise ServerUnreachable(f"{self.url} can't be reached: {error.__cause__ or error}") from error
+        except httpx2.TransportError as error:
+            if not assembler.finished:
+                text = f"the connection to {self.url} broke in the middle of an answer: {error}"
+                raise IncompleteAnswer(text, partial=assembler.text) from error
+        reply = assembler.reply()
+        yield ModelReply(reply.message, reply.usage, reply.finish, self.name)
+
+
+def server_model(prefix: str, name: str, url: str = "") -> OpenAIModel:
+    """Return the model of a server family by its name.
+
+    Args:
+        prefix: the family, a key of `SERVERS`.
+        name: the server's name of the model.
+        url: the base URL, where the family's own is not meant.
+
+    Raises:
+        UnknownModel: the name is empty, or no URL is known.
+        NotAuthorised: the family needs a key, and its environment variable is not set.
+    """
+    family = SERVERS[prefix]
+    place = url or os.environ.get(family.url_variable, "") or family.url
+    if not name or not place:
+        raise UnknownModel(f"write the model as {prefix}:NAME" if place else "write the model as http://HOST/v1#NAME")
+    key = os.environ.get(family.key_variable, "") if family.key_variable else ""
+    if family.key_required and not key:
+        raise NotAuthorised(f"{prefix}:{name} needs a key: set {family.key_variable}")
+    return OpenAIModel(name, family=family, url=place, key=key, label="" if url else f"{prefix}:{name}")
+
+
+def _client(server: _Server) -> Any:
+    import openai  # noqa: PLC0415  # see above
+
+    return openai.AsyncOpenAI(base_url=server.url, api_key=server.key or "none", max_retries=0)
+
+
+async def _chunks(response: Any, url: str) -> AsyncGenerator[dict[str, Any], None]:
+    """Yield the chunks of an event stream, or the one object of an answer that does not stream."""
+    kind = response.headers.get("content-type", "")
+    if _EVENT_STREAM not in kind:
+        text = (await response.read()).decode("utf-8", "replace")
+        if text.lstrip().startswith(("data:", ":")):  # a stream under a wrong name
+            for line in text.splitlines():
+                if (chunk := _chunk(line, response, url)) is not None:
+                    yield chunk
+        elif text.strip():
+            yield _object(text, response, url)
+        return
+    lines = response.iter_lines()
+    try:
+        async for line in lines:
+            if (chunk := _chunk(line, response, url)) is not None:
+                yield chunk
+    finally:
+        await _unwind(lines)
+
+
+async def _unwind(lines: AsyncIterator[str]) -> None:
+    """End the generators under a response that is not read to its end, innermost first.
+
+    Closing the outermost one, which is all that can be closed, would leave the others to the garbage collector.
+    """
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        async for _ in lines:
+            pass
+
+
+def _chunk(line: str, response: Any, url: str) -> dict[str, Any] | None:
+    """Return what a line of an event stream carries, if it carries a chunk."""
+    field_name, _, value = line.partition(":")
+    value = value.strip()
+    if field_name != "data" or not value or value == "[DONE]":
+        return None
+    return _object(value, response, url)
+
+
+def _object(text: str, response: Any, url: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except ValueError:
+        data = None
+    if not isinstance(data, dict):
+        raise not_the_api(response.status_code, response.headers, text, url)
+    if data.get("error"):
+        raise fault_in_answer(data["error"], url)
+    return data

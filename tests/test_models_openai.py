@@ -1,0 +1,359 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from support.fake_openai import (
+    ChatRequest,
+    Reply,
+    ToolUse,
+    delta,
+    events,
+    fake_server,
+    piece,
+    refuse,
+    say,
+    threaded_fake_server,
+    usage,
+    use,
+)
+from swarmbus.errors import (
+    AnswerFiltered,
+    ContextOverflow,
+    IncompleteAnswer,
+    ModelError,
+    ModelsSwitchedOff,
+    NotAuthorised,
+    NotTheApi,
+    RateLimited,
+    RequestRefused,
+    ServerFault,
+    ServerSilent,
+    ServerUnreachable,
+)
+from swarmbus.messages import (
+    AssistantMessage,
+    ModelReply,
+    ModelRequest,
+    ModelSettings,
+    Restarted,
+    StreamPart,
+    TextDelta,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+from swarmbus.thinking.agent import Agent
+from swarmbus.thinking.models.openai import OpenAIModel
+from swarmbus.thinking.models.retry import Retries
+from swarmbus.thinking.models.servers import SERVERS
+from swarmbus.thinking.tools import tool
+
+pytestmark = pytest.mark.anyio
+
+QUICK = Retries(attempts=2, first_delay=0.001)
+HELLO = ModelRequest((UserMessage("hello"),))
+
+
+@tool
+async def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def model_at(url: str, family: str = "generic", retries: Retries = QUICK) -> OpenAIModel:
+    return OpenAIModel("m", family=SERVERS[family], url=url, key="", retries=retries)
+
+
+async def parts_of(url: str, request: ModelRequest = HELLO, **options: Any) -> list[StreamPart]:
+    return [part async for part in model_at(url, **options).stream(request)]
+
+
+async def reply_of(url: str, request: ModelRequest = HELLO, **options: Any) -> ModelReply:
+    last = (await parts_of(url, request, **options))[-1]
+    assert isinstance(last, ModelReply)
+    return last
+
+
+async def test_a_text_streams_in_pieces_and_ends_in_a_reply_with_its_usage() -> None:
+    async with fake_server(lambda request: "hello there") as server:
+        parts = await parts_of(server.url)
+    assert [part.text for part in parts if isinstance(part, TextDelta)] == ["hel", "lo ", "there"]
+    assert parts[-1] == ModelReply(AssistantMessage("hello there"), Usage(10, 5, calls=1), "stop", f"{server.url}#m")
+
+
+async def test_an_agent_uses_tools_over_http() -> None:
+    def answer(request: ChatRequest) -> str | list[ToolUse]:
+        results = request.texts("tool")
+        return f"the sum is {results[-1]}" if results else [ToolUse("add", {"a": 1, "b": 2})]
+
+    async with fake_server(answer) as server:
+        result = await Agent(model_at(server.url), "Be exact.", [add]).run("1 + 2?")
+    assert (result.output, result.usage) == ("the sum is 3", Usage(20, 10, calls=2))
+    assert server.requests[0].messages[0] == {"role": "system", "content": "Be exact."}
+    assert server.requests[0].tool_names == ["add"]
+
+
+CALLS = [ToolCall("a", "add", '{"a": 1, "b": 2}'), ToolCall("b", "mul", '{"c": 3}')]
+
+
+@pytest.mark.parametrize(
+    ("chunks", "expected"),
+    [
+        pytest.param(
+            [piece(0, "a", "add", '{"a": 1, "b": 2}'), piece(0, "b", "mul", '{"c": 3}')], CALLS, id="same-index"
+        ),
+        pytest.param(
+            [piece(None, "a", "add", '{"a": 1, "b": 2}'), piece(None, "b", "mul", '{"c": 3}')], CALLS, id="no-index"
+        ),
+        pytest.param(
+            [piece(0, "a", "add", '{"a": 1, "b": 2}'), piece(2, "b", "mul", '{"c": 3}')], CALLS, id="index-jumps"
+        ),
+        pytest.param(
+            [
+                piece(0, "a", "add", '{"a": 1,'),
+                piece(1, "b", "mul", '{"c":'),
+                piece(0, None, None, ' "b": 2}'),
+                piece(1, None, None, " 3}"),
+            ],
+            CALLS,
+            id="interleaved",
+        ),
+        pytest.param(
+            [
+                piece(0, "a", "add", '{"a": 1,'),
+                piece(0, "b", "mul", '{"c":'),
+                piece(0, "a", None, ' "b": 2}'),
+                piece(0, "b", None, " 3}"),
+            ],
+            CALLS,
+            id="interleaved-by-id-at-one-index",
+        ),
+        pytest.param(
+            [piece(0, None, "add", "{}"), piece(0, None, "mul", "{}")],
+            [ToolCall("", "add", "{}"), ToolCall("", "mul", "{}")],
+            id="no-ids-at-one-index",
+        ),
+        pytest.param(
+            [piece(None, None, "add", "{}"), piece(None, None, "add", "{}")],
+            [ToolCall("", "add", "{}"), ToolCall("", "add", "{}")],
+            id="neither-id-nor-index",
+        ),
+        pytest.param(
+            [piece(0, "a", "add", ""), piece(0, "a", "add", '{"a": 1, '), piece(0, "a", "add", '"b": 2}')],
+            CALLS[:1],
+            id="id-and-name-repeated-in-each-piece",
+        ),
+        pytest.param(
+            [piece(0, "a", "add", "{}"), piece(1, "a", "add", "{}")],
+            [ToolCall("a", "add", "{}"), ToolCall("a", "add", "{}")],
+            id="one-id-twice",
+        ),
+    ],
+)
+async def test_tool_calls_are_put_together_however_the_server_numbers_them(
+    chunks: list[dict[str, Any]], expected: list[ToolCall]
+) -> None:
+    async with fake_server(lambda request: events(*chunks, delta("tool_calls"))) as server:
+        reply = await reply_of(server.url)
+    assert list(reply.message.tool_calls) == expected
+
+
+async def test_arguments_given_as_an_object_become_text() -> None:
+    call = {"index": 0, "id": "a", "function": {"name": "add", "arguments": {"a": 1}}}
+    async with fake_server(lambda request: events(delta(tool_calls=[call]), delta("stop"))) as server:
+        reply = await reply_of(server.url)
+    assert reply.message.tool_calls == (ToolCall("a", "add", '{"a": 1}'),)
+
+
+async def test_an_answer_that_does_not_stream_is_read_all_the_same() -> None:
+    whole = {"choices": [{"message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}]}
+    reply = Reply([json.dumps(whole).encode()], headers={"content-type": "application/json"})
+    async with fake_server(lambda request: reply) as server:
+        answer = await reply_of(server.url)
+    assert (answer.message.content, answer.usage) == ("hi", None)
+
+
+async def test_thinking_text_is_kept_apart_from_the_answer() -> None:
+    chunks = [delta(reasoning_content="hm"), delta(content="yes"), delta("stop")]
+    async with fake_server(lambda request: events(*chunks)) as server:
+        reply = await reply_of(server.url)
+    assert reply.message == AssistantMessage("yes", reasoning="hm")
+
+
+@pytest.mark.parametrize(
+    ("reply", "partial"),
+    [
+        pytest.param(events(delta(content="half"), done=False), "half", id="no-end-reason"),
+        pytest.param(Reply([]), "", id="empty-body"),
+        pytest.param(events(), "", id="only-done"),
+        pytest.param(events(usage()), "", id="empty-choices"),
+        pytest.param(Reply(events(delta(content="ha"), done=False).chunks, cut=True), "ha", id="connection-cut"),
+    ],
+)
+async def test_an_answer_without_an_end_is_never_an_answer(reply: Reply, partial: str) -> None:
+    async with fake_server(lambda request: reply) as server:
+        with pytest.raises(IncompleteAnswer) as caught:
+            await parts_of(server.url)
+    assert (caught.value.partial, caught.value.retryable, len(server.requests)) == (partial, True, 2)
+
+
+@pytest.mark.parametrize(
+    ("reply", "shown"),
+    [
+        pytest.param(
+            Reply([b"<html><body>Sign in</body></html>"], headers={"content-type": "text/html"}),
+            ["200", "text/html", "Sign in", "base URL"],
+            id="html-page",
+        ),
+        pytest.param(
+            Reply([b"<html>not found</html>"], 404, {"content-type": "text/html"}), ["404", "base URL"], id="html-404"
+        ),
+        pytest.param(
+            events(delta(content="x"), '{"choices": [', done=False),
+            ["200", "text/event-stream", "choices"],
+            id="broken-json-line",
+        ),
+        pytest.param(Reply([b"[1]"], headers={"content-type": "application/json"}), ["200"], id="a-list"),
+    ],
+)
+async def test_what_is_not_the_api_is_shown_with_a_hint(reply: Reply, shown: list[str]) -> None:
+    async with fake_server(lambda request: reply) as server:
+        with pytest.raises(NotTheApi) as caught:
+            await parts_of(server.url)
+    assert all(text in str(caught.value) for text in shown), str(caught.value)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "requests"),
+    [
+        pytest.param(refuse(401, "no key"), NotAuthorised, 1, id="401"),
+        pytest.param(refuse(404, "no such model"), RequestRefused, 1, id="404"),
+        pytest.param(refuse(500, "oops"), ServerFault, 2, id="500"),
+        pytest.param(refuse(503, "busy"), ServerFault, 2, id="503"),
+        pytest.param(refuse(429, "no money", code="insufficient_quota"), RateLimited, 1, id="quota"),
+        pytest.param(refuse(400, "filtered", code="content_filter"), AnswerFiltered, 1, id="filter-400"),
+        pytest.param(events(delta("content_filter", content=None)), AnswerFiltered, 1, id="filter-200"),
+        pytest.param(events(delta(refusal="I will not")), AnswerFiltered, 1, id="refusal"),
+        pytest.param(refuse(400, "maximum context length is 8192 tokens"), ContextOverflow, 1, id="overflow"),
+        pytest.param(events({"error": {"message": "engine died"}}), ServerFault, 2, id="error-in-200"),
+        pytest.param(events({"error": {"message": "slow down", "code": 402}}), RequestRefused, 1, id="code-in-200"),
+    ],
+)
+async def test_each_failure_has_its_own_error(reply: Reply, error: type[ModelError], requests: int) -> None:
+    async with fake_server(lambda request: reply) as server:
+        with pytest.raises(error):
+            await parts_of(server.url)
+    assert len(server.requests) == requests
+
+
+async def test_silence_is_an_error_after_the_idle_time() -> None:
+    request = ModelRequest(HELLO.messages, idle_timeout=0.05)
+    async with fake_server(lambda request: events(delta(content="x"), 5.0, delta("stop"))) as server:
+        with pytest.raises(ServerSilent):
+            await parts_of(server.url, request)
+
+
+async def test_a_server_that_is_not_there_is_an_error() -> None:
+    async with fake_server(lambda request: "x") as server:
+        url = server.url
+    with pytest.raises(ServerUnreachable):
+        await parts_of(url)
+
+
+async def test_a_failed_try_is_announced_and_made_again() -> None:
+    def answer(request: ChatRequest) -> Reply:
+        return events(delta(content="ha"), done=False) if request.number == 1 else say("whole")
+
+    async with fake_server(answer) as server:
+        parts = await parts_of(server.url)
+    assert [type(part) for part in parts[:2]] == [TextDelta, Restarted]
+    assert isinstance(parts[-1], ModelReply)
+    assert parts[-1].message.content == "whole"
+
+
+async def test_a_rate_limit_is_waited_out() -> None:
+    def answer(request: ChatRequest) -> Reply | str:
+        return refuse(429, "slow down", {"retry-after-ms": "20"}) if request.number < 4 else "ok"
+
+    async with fake_server(answer) as server:
+        reply = await reply_of(server.url)
+    assert (reply.message.content, len(server.requests)) == ("ok", 4)
+
+
+async def test_fields_that_the_server_refuses_are_left_out_and_remembered() -> None:
+    def answer(request: ChatRequest) -> Reply | str:
+        for name in ("stream_options", "parallel_tool_calls", "response_format"):
+            if name in request.body:
+                return refuse(422, f"extra field not permitted: {name}")
+        return '{"n": 3}'
+
+    class Number(BaseModel):
+        n: int
+
+    async with fake_server(answer) as server:
+        model = model_at(server.url)
+        agent = Agent(model, settings=ModelSettings(extra={"parallel_tool_calls": False}))
+        async with model.open():
+            assert (await agent.run("how many?", output=Number)).output == Number(n=3)
+            assert len(server.requests) == 4
+            assert (await agent.run("and now?", output=Number)).output == Number(n=3)
+    assert len(server.requests) == 5
+    assert "JSON schema" in server.requests[-1].messages[0]["content"]
+
+
+async def test_a_refused_field_that_changes_the_meaning_is_not_dropped() -> None:
+    async with fake_server(lambda request: refuse(400, "tools are not supported")) as server:
+        with pytest.raises(RequestRefused):
+            await Agent(model_at(server.url), tools=[add]).run("x")
+    assert len(server.requests) == 1
+
+
+HISTORY = (
+    UserMessage("1 + 2?"),
+    AssistantMessage("", (ToolCall("a", "add", '{"a": 1,'),), reasoning="let me see"),
+    ToolMessage("a", "add", "3"),
+)
+
+
+@pytest.mark.parametrize(
+    ("family", "content", "reasoning"),
+    [("generic", "", None), ("openai", None, None), ("deepseek", "", "let me see")],
+)
+async def test_the_family_says_in_which_form_a_history_is_sent(
+    family: str, content: str | None, reasoning: str | None
+) -> None:
+    async with fake_server(lambda request: "ok") as server:
+        await parts_of(server.url, ModelRequest(HISTORY), family=family)
+    sent = server.requests[0].messages[1]
+    assert (sent["content"], sent.get("reasoning_content")) == (content, reasoning)
+    assert sent["tool_calls"][0]["function"]["arguments"] == '{"malformed_arguments": "{\\"a\\": 1,"}'
+
+
+async def test_no_real_model_is_called_where_the_environment_forbids_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SWARMBUS_NO_MODELS", "1")
+    async with fake_server(lambda request: "x") as server:
+        with pytest.raises(ModelsSwitchedOff):
+            await parts_of(server.url)
+    assert server.requests == []
+
+
+async def test_a_history_that_a_server_would_refuse_is_refused() -> None:
+    orphan = ModelRequest((UserMessage("x"), ToolMessage("z", "add", "3")))
+    async with fake_server(lambda request: "x", strict=False) as server:
+        with pytest.raises(RequestRefused, match="no open call"):
+            await parts_of(server.url, orphan)
+    assert server.faults == ["request 1: message 1: a result for 'z', which is no open call"]
+
+
+def test_the_server_also_runs_in_a_thread(anyio_backend: str) -> None:
+    import anyio
+
+    with threaded_fake_server(lambda request: use(ToolUse("x", {}))) as server:
+        reply = anyio.run(reply_of, server.url, backend=anyio_backend)
+    assert reply.finish == "tool_calls"
