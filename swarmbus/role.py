@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import inspect
 import re
+from collections.abc import Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,13 +18,13 @@ from pydantic import BaseModel
 from swarmbus.errors import RoleError
 from swarmbus.events import snake_case
 from swarmbus.fields import compile_guards
-from swarmbus.text import near_match
+from swarmbus.handlers import Retry
+from swarmbus.text import did_you_mean, near_match
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Sequence
     from typing import Self
 
-    from swarmbus.handlers import Retry
     from swarmbus.role_context import RoleContext
     from swarmbus.thinking.limits import Limits
     from swarmbus.thinking.models.base import Model
@@ -93,11 +94,8 @@ class Role:
         allowed = [setting for setting in SETTINGS if setting != "State"]
         for setting in settings:
             if setting not in allowed:
-                match = near_match(setting, allowed)
-                told = f"; did you mean {match}?" if match else ""
-                raise RoleError(
-                    f"{type(self).__name__} has no setting {setting!r}{told} There are {', '.join(allowed)}"
-                )
+                told = did_you_mean(setting, allowed)
+                raise RoleError(f"{self.name} has no setting {setting!r}{told}; there are {', '.join(allowed)}")
         twin = copy.copy(self)
         twin.__dict__.pop("_open", None)
         for setting, value in {"name": name, **settings}.items():
@@ -120,7 +118,7 @@ def _refuse_misspelt(cls: type[Role]) -> None:
             continue
         if match := near_match(attribute, SETTINGS, 0.75):
             raise RoleError(
-                f"{cls.__name__}.{attribute} is no setting; did you mean {match}? "
+                f"{cls.__name__}.{attribute} is no setting; did you mean `{match}`? "
                 f"(An attribute of your own needs a name less like it, or an underscore before it.)"
             )
 
@@ -128,18 +126,36 @@ def _refuse_misspelt(cls: type[Role]) -> None:
 def _check_settings(role: Any) -> None:
     """Refuse settings that a role, or a class of roles, can't have."""
     owner = role.__name__ if isinstance(role, type) else role.name
-    if not isinstance(role.name, str) or not _NAME.fullmatch(role.name) or role.name in _RESERVED:
-        raise RoleError(f"{role.name!r} can't name a role; use letters, digits, _ and -, and none of {_RESERVED}")
-    if not isinstance(role.concurrency, int) or role.concurrency < 1:
-        raise RoleError(f"{owner}.concurrency is {role.concurrency!r}; it is a number of deliveries, at least 1")
-    if role.history not in ("delivery", "run"):
-        raise RoleError(f'{owner}.history is {role.history!r}; it is "delivery" or "run"')
-    if role.timeout is not None and not role.timeout > 0:
-        raise RoleError(f"{owner}.timeout is {role.timeout!r}; it is a positive number of seconds, or None")
-    if isinstance(role.tools, (str, bytes)) or not isinstance(role.tools, (tuple, list)):
-        raise RoleError(f"{owner}.tools is {role.tools!r}; it is a tuple of tools: (search,)")
-    state: Any = getattr(role, "State", None)
+    for setting, fits, wanted in _CHECKS:
+        value = getattr(role, setting, None)
+        if not fits(value):
+            raise RoleError(f"{owner}.{setting} is {value!r}; it has to be {wanted}")
+    state = getattr(role, "State", None)
     if state is not None:
-        if not (isinstance(state, type) and issubclass(state, BaseModel)) or not state.model_config.get("frozen"):
-            raise RoleError(f"{owner}.State has to be a frozen model: class State(BaseModel, frozen=True)")
         compile_guards(state)
+
+
+def _is_state(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, type) and issubclass(value, BaseModel) and bool(value.model_config.get("frozen"))
+    )
+
+
+_CHECKS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+    (
+        "name",
+        lambda value: isinstance(value, str) and bool(_NAME.fullmatch(value)) and value not in _RESERVED,
+        f"letters, digits, _ and -, and none of {', '.join(_RESERVED)}",
+    ),
+    ("tools", lambda value: isinstance(value, (tuple, list)), "a tuple of tools, such as (search,)"),
+    ("concurrency", lambda value: isinstance(value, int) and value >= 1, "a number of deliveries, at least 1"),
+    ("history", lambda value: value in ("delivery", "run"), '"delivery" or "run"'),
+    ("retry", lambda value: value is None or isinstance(value, Retry), "a Retry, such as Retry(attempts=3), or None"),
+    (
+        "timeout",
+        lambda value: value is None or (isinstance(value, (int, float)) and value > 0),
+        "a positive number of seconds, or None",
+    ),
+    ("State", _is_state, "a frozen model: class State(BaseModel, frozen=True)"),
+)
+"""For each setting, what it has to be, as a test and in words."""
