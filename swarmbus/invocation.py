@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from swarmbus.delivery.attempt import Attempt
+    from swarmbus.delivery.calllog import AttemptCalls
     from swarmbus.role import Role
     from swarmbus.run_host import RunHost
+    from swarmbus.signatures import Parameter
     from swarmbus.thinking.models.base import Model
     from swarmbus.wiring import HandlerWiring
 
@@ -39,16 +41,39 @@ class AttemptContext:
         self._model = model
         self._agent: Agent | None = None
         self.context: RoleContext[Any, Any] | None = None
-        self.run_id = attempt.run.id
         self.role = attempt.role
-        self.handler = attempt.delivery.handler.name
-        self.event_id = attempt.event_id
-        self.delivery_id = attempt.delivery_id
         self.attempt = attempt.number
-        self.early = attempt.delivery.handler.wiring.early
-        self.calls = attempt.calls
-        ledger = attempt.run.ledger
-        self.state = ledger.state_of(self.role) if self.role in ledger.topology.states else None
+        self.state = state_of(attempt)
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        return self._attempt.run.id
+
+    @property
+    def handler(self) -> str:
+        """The name of the handler."""
+        return self._attempt.delivery.handler.name
+
+    @property
+    def event_id(self) -> str:
+        """The id of the envelope."""
+        return self._attempt.event_id
+
+    @property
+    def delivery_id(self) -> str:
+        """A text that identifies the delivery among all runs."""
+        return self._attempt.delivery_id
+
+    @property
+    def early(self) -> tuple[type[Event], ...]:
+        """What the handler may publish before it returns."""
+        return self._attempt.delivery.handler.wiring.early
+
+    @property
+    def calls(self) -> AttemptCalls:
+        """The recorded calls of the attempt."""
+        return self._attempt.calls
 
     @property
     def deps(self) -> Any:
@@ -113,6 +138,27 @@ class AttemptContext:
         return self._attempt.time()
 
 
+class _Callee:
+    """A handler ready to be called."""
+
+    __slots__ = ("is_async", "method", "parameters", "role", "takes_context", "wiring")
+
+    def __init__(self, role: Role, wiring: HandlerWiring) -> None:
+        self.role = role
+        self.wiring = wiring
+        self.method = getattr(role, wiring.name)
+        self.is_async = inspect.iscoroutinefunction(self.method)
+        self.parameters = wiring.parameters
+        self.takes_context = "context" in wiring.parameters
+
+    async def call(self, arguments: list[Any]) -> Any:
+        """Call the handler; one that is not async runs in a worker thread, which is abandoned when cancelled."""
+        if self.is_async:
+            return await self.method(*arguments)
+        returned = await anyio.to_thread.run_sync(lambda: self.method(*arguments), abandon_on_cancel=True)
+        return await returned if inspect.isawaitable(returned) else returned
+
+
 class Invoker:
     """Calls the handlers of a swarm's roles."""
 
@@ -120,6 +166,7 @@ class Invoker:
         self._roles = roles
         self._model = model
         self._middleware = middleware
+        self._callees: dict[int, _Callee] = {}
 
     async def __call__(self, attempt: Attempt) -> Handled:
         """Call the handler of an attempt and return what it brought.
@@ -128,30 +175,44 @@ class Invoker:
             PublishError: it returned something it does not declare.
         """
         delivery = attempt.delivery
-        wiring = delivery.handler.wiring
-        role = self._roles[wiring.role]
+        callee = self._callees.get(delivery.handler.number) or self._meet(attempt)
         host: RunHost = attempt.run.host
         if not host.ready:
             with attempt.pause_clock():
                 await host.open()
-        port = AttemptContext(attempt, role, host, self._model)
-        context = port.context = RoleContext[Any, Any](port)
-        arguments = [_argument(kind, attempt, context, port) for kind in wiring.parameters]
-        method = getattr(role, wiring.name)
-        if self._middleware:
-            returned = await self._wrapped(method, arguments, context, delivery.envelope.event)
+        context: RoleContext[Any, Any] | None = None
+        if callee.takes_context or self._middleware:
+            port = AttemptContext(attempt, callee.role, host, self._model)
+            context = port.context = RoleContext(port)
+        arguments = [_argument(kind, attempt, context) for kind in callee.parameters]
+        if context is not None and self._middleware:
+            returned = await self._wrapped(callee, arguments, context, delivery.envelope.event)
         else:
-            returned = await _call(method, arguments)
-        return Handled(outputs_of(wiring, returned), changes_of(context))
+            returned = await callee.call(arguments)
+        outputs = () if returned is None else outputs_of(callee.wiring, returned)
+        return Handled(outputs, () if context is None else changes_of(context))
 
-    async def _wrapped(self, method: Any, arguments: list[Any], context: RoleContext[Any, Any], event: Event) -> Any:
+    def _meet(self, attempt: Attempt) -> _Callee:
+        wiring = attempt.delivery.handler.wiring
+        callee = self._callees[attempt.delivery.handler.number] = _Callee(self._roles[wiring.role], wiring)
+        return callee
+
+    async def _wrapped(
+        self, callee: _Callee, arguments: list[Any], context: RoleContext[Any, Any], event: Event
+    ) -> Any:
         async def innermost() -> Any:
-            return await _call(method, arguments)
+            return await callee.call(arguments)
 
         handle: CallNext = innermost
         for wrap in reversed(self._middleware):
             handle = _around(wrap, context, event, handle)
         return await handle()
+
+
+def state_of(attempt: Attempt) -> Any:
+    """Return the role's state, or None for a role without."""
+    ledger = attempt.run.ledger
+    return ledger.state_of(attempt.role) if attempt.role in ledger.topology.states else None
 
 
 def _around(wrap: Middleware, context: RoleContext[Any, Any], event: Event, handle: CallNext) -> CallNext:
@@ -161,26 +222,19 @@ def _around(wrap: Middleware, context: RoleContext[Any, Any], event: Event, hand
     return call
 
 
-def _argument(kind: str, attempt: Attempt, context: RoleContext[Any, Any], port: AttemptContext) -> Any:
+def _argument(kind: Parameter, attempt: Attempt, context: RoleContext[Any, Any] | None) -> Any:
     delivery = attempt.delivery
     match kind:
         case "context":
             return context
         case "state":
-            return port.state
+            return state_of(attempt)
         case "item":
             return delivery.value
         case "joined":
             return delivery.joined
         case _:
             return delivery.envelope.event
-
-
-async def _call(method: Any, arguments: list[Any]) -> Any:
-    if inspect.iscoroutinefunction(method):
-        return await method(*arguments)
-    returned = await anyio.to_thread.run_sync(lambda: method(*arguments), abandon_on_cancel=True)
-    return await returned if inspect.isawaitable(returned) else returned
 
 
 def outputs_of(wiring: HandlerWiring, returned: Any) -> tuple[Event, ...]:

@@ -51,14 +51,34 @@ class AttemptCallsPort(CallLog, Protocol):
 class ContextPort(Protocol):
     """What stands behind a context: a bus, or nothing but a test."""
 
-    run_id: str
     role: str
-    handler: str
-    event_id: str
-    delivery_id: str
     attempt: int
     state: Any
-    early: tuple[type[Event], ...]
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run."""
+        ...
+
+    @property
+    def handler(self) -> str:
+        """The name of the handler."""
+        ...
+
+    @property
+    def event_id(self) -> str:
+        """The id of the envelope."""
+        ...
+
+    @property
+    def delivery_id(self) -> str:
+        """A text that identifies the delivery among all runs."""
+        ...
+
+    @property
+    def early(self) -> tuple[type[Event], ...]:
+        """What the handler may publish before it returns."""
+        ...
 
     @property
     def calls(self) -> AttemptCallsPort:

@@ -60,7 +60,6 @@ class Attempt:
 
     Attributes:
         number: from 1; an answer from a person continues the same attempt.
-        calls: the recorded calls of the delivery.
     """
 
     def __init__(self, port: AttemptPort, slot: Slot, run: RunState, delivery: Delivery, *, fresh: bool) -> None:
@@ -71,9 +70,23 @@ class Attempt:
         self._port = port
         self._questions = 0
         self._earlier = list(delivery.early) if delivery.early else None
-        self.calls = AttemptCalls(
-            delivery.key, run.calls.of(delivery.key), port.time, lambda called: port.write(run, called), fresh=fresh
-        )
+        self._fresh = fresh
+        self._calls: AttemptCalls | None = None
+
+    @property
+    def calls(self) -> AttemptCalls:
+        """The recorded calls of the delivery."""
+        if self._calls is None:
+            run, port, key = self.run, self._port, self.delivery.key
+            self._calls = AttemptCalls(
+                key, run.calls.of(key), port.time, lambda called: port.write(run, called), fresh=self._fresh
+            )
+        return self._calls
+
+    async def flush(self) -> None:
+        """Write what was noted and not yet kept."""
+        if self._calls is not None:
+            await self._calls.flush()
 
     @property
     def role(self) -> str:
@@ -98,7 +111,7 @@ class Attempt:
             PublishError: the table does not allow it; nothing was delivered.
         """
         routes = self._port.prepare(self.role, event)
-        await self.calls.flush()
+        await self.flush()
         if self._published_before(event, key):
             return
         with Waiting(self):
@@ -115,7 +128,7 @@ class Attempt:
         answers = self.delivery.answers
         if answers is not None and question in answers:
             return answers[question]
-        await self.calls.flush()
+        await self.flush()
         self.run.replies[question] = reply
         await self._port.write(self.run, Asked(self._port.time(), self.delivery.key, question, content))
         self.slot.stop("suspended")

@@ -123,8 +123,8 @@ class Supervisor:
             if any(route is not None for route in chosen):
                 routes = tuple(chosen)
         delivery, run = attempt.delivery, attempt.run
-        await attempt.calls.flush()
-        unused = attempt.calls.unused()
+        await attempt.flush()
+        unused = attempt.calls.unused() if attempt.number > 1 else 0
         if unused:
             run.ledger.warnings.append(
                 f"{unused} recorded calls of {delivery.handler.qualified} were not asked for again"
