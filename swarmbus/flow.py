@@ -131,7 +131,7 @@ def _mapped_field(handler: HandlerWiring, event: type[Event], name: str) -> Iter
 
 def _fits(given: Any, wanted: tuple[Any, ...]) -> bool:
     """Whether a type fits one of others, as far as plain classes tell."""
-    if not isinstance(given, type) or not all(isinstance(each, type) for each in wanted):
+    if Any in (given, *wanted) or not all(isinstance(each, type) for each in (given, *wanted)):
         return True
     return issubclass(given, wanted) or (given is int and float in wanted)
 

@@ -46,7 +46,7 @@ class Base(BaseModel, frozen=True):
     a: int
 
 
-class Child(Base):
+class Child(Base, frozen=True):
     b: int
 
 
@@ -78,12 +78,12 @@ class Measured(Event):
     level: float
 
 
-def holding(annotation: Any, **config: Any) -> type[Event]:
+def holding(annotation: Any, **config: Any) -> Any:
     """Make an event class with one field."""
     return type("Held", (Event,), {"__annotations__": {"value": annotation}, "__module__": __name__, **config})
 
 
-def there_and_back(event: Event) -> Event:
+def there_and_back(event: Any) -> Any:
     return from_json(type(event), to_json(event))
 
 
@@ -134,7 +134,7 @@ def test_an_event_has_no_public_attributes_of_its_own() -> None:
         ({"frozen": False}, "must stay frozen"),
         ({"extra": "allow"}, "fields without a type"),
     ],
-    ids=lambda value: str(value),
+    ids=str,
 )
 def test_options_that_can_not_be_are_refused(options: dict[str, Any], told: str) -> None:
     with pytest.raises(EventClassError, match=told):
@@ -210,7 +210,7 @@ def test_an_event_that_refers_to_itself_works() -> None:
 def test_an_event_can_not_be_changed() -> None:
     event = Measured(name="a", count=1, level=0.5)
     with pytest.raises(ValidationError, match="frozen"):
-        event.count = 2  # type: ignore[misc]
+        event.count = 2
     assert event.count == 1
 
 
@@ -257,7 +257,7 @@ def test_a_value_comes_back_from_json_with_its_exact_type(annotation: Any, value
     event = holding(annotation)(value=value)
     back = there_and_back(event)
     assert back == event
-    assert type(back.value) is type(value)  # type: ignore[attr-defined]
+    assert type(back.value) is type(value)
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_two_models_that_look_alike_are_told_apart_or_refused() -> None:
 
 def test_a_field_of_type_any_carries_frozen_json() -> None:
     event = holding(Any)(value=[1, {"a": [True, None]}])
-    assert event.value == (1, FrozenDict({"a": (True, None)}))  # type: ignore[attr-defined]
+    assert event.value == (1, FrozenDict({"a": (True, None)}))
     assert there_and_back(event) == event
     assert event.model_dump_json() == '{"value":[1,{"a":[true,null]}]}'
     assert hash(event) == hash(there_and_back(event))
@@ -351,7 +351,12 @@ def test_text_that_can_not_be_written_is_an_error_that_names_the_field() -> None
 
 @pytest.mark.parametrize(
     ("data", "field"),
-    [(b'{"name":"a","level":1}', "count"), (b'{"name":"a","count":"x","level":1}', "count"), (b"[]", None), (b"{", None)],
+    [
+        (b'{"name":"a","level":1}', "count"),
+        (b'{"name":"a","count":"x","level":1}', "count"),
+        (b"[]", None),
+        (b"{", None),
+    ],
     ids=["missing", "wrong", "no object", "no json"],
 )
 def test_json_that_is_no_such_event_is_an_error_that_names_the_field(data: bytes, field: str | None) -> None:
@@ -386,7 +391,7 @@ def test_aliases_are_for_construction_alone() -> None:
         (Result[tuple[int, ...]], "result_of_tuple_of_int_and_more"),
         (Result[Result[str]], "result_of_result_of_str"),
     ],
-    ids=lambda value: str(value),
+    ids=str,
 )
 def test_a_parametrised_event_is_named_after_its_arguments(cls: type[Event], name: str) -> None:
     assert event_name(cls) == name
@@ -406,8 +411,8 @@ def test_parametrised_names_are_equal_in_a_fresh_process() -> None:
 
 
 def test_parametrised_events_are_their_own_classes_below_the_open_one() -> None:
-    assert issubclass(Result[int], Result)
-    assert not issubclass(Result[int], Result[str])
+    assert Result in Result[int].__mro__
+    assert Result[str] not in Result[int].__mro__
     assert there_and_back(Result[int](value=1)) == Result[int](value=1)
     assert there_and_back(Result(value=[1])) == Result(value=(1,))
 
@@ -462,7 +467,9 @@ def test_every_supported_kind_comes_back_as_it_was(shape: Any, data: st.DataObje
         took=data.draw(st.timedeltas(dt.timedelta(-9999), dt.timedelta(9999))),
         ids=frozenset(data.draw(st.lists(st.uuids(), max_size=3))),
         shape=shape,
-        levels=data.draw(st.dictionaries(plain, st.floats(allow_nan=False, allow_infinity=False), max_size=3)),
+        levels=FrozenDict(
+            data.draw(st.dictionaries(plain, st.floats(allow_nan=False, allow_infinity=False), max_size=3))
+        ),
         amount=data.draw(st.decimals(allow_nan=False, allow_infinity=False)),
     )
     assert there_and_back(event) == event

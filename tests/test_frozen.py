@@ -18,7 +18,9 @@ CHANGES = st.lists(st.tuples(st.sampled_from("abcdef"), st.none() | st.integers(
 
 
 @given(st.dictionaries(st.sampled_from("abcdef"), st.integers()), CHANGES)
-def test_changes_make_new_maps_that_agree_with_a_dict(start: dict[str, int], changes: list[tuple[str, int | None]]) -> None:
+def test_changes_make_new_maps_that_agree_with_a_dict(
+    start: dict[str, int], changes: list[tuple[str, int | None]]
+) -> None:
     frozen, plain = FrozenDict(start), dict(start)
     for key, value in changes:
         before, was = frozen, list(plain.items())

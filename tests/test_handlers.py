@@ -13,6 +13,9 @@ from swarmbus.errors import Retryable
 from swarmbus.events import Event
 from swarmbus.handlers import HandlerSpec, Retry, join, on, spec_of
 
+untyped_on: Any = on
+untyped_join: Any = join
+
 
 class TaskPlanned(Event):
     steps: tuple[str, ...]
@@ -44,7 +47,16 @@ def test_on_writes_down_its_options() -> None:
 
 def test_join_writes_down_its_options() -> None:
     spec = given_spec(
-        join(StepDone, per=TaskPlanned, key="step", expect="steps", partial="proceed", quorum=2, deadline=9, timeout=math.inf)
+        join(
+            StepDone,
+            per=TaskPlanned,
+            key="step",
+            expect="steps",
+            partial="proceed",
+            quorum=2,
+            deadline=9,
+            timeout=math.inf,
+        )
     )
     assert spec == HandlerSpec(
         "join",
@@ -86,23 +98,26 @@ def test_a_wrapper_is_looked_through() -> None:
 @pytest.mark.parametrize(
     ("decorate", "told"),
     [
-        (lambda: on(TaskPlanned, eahc="steps"), "no option 'eahc'.*did you mean `each`"),
-        (lambda: on(TaskPlanned, concurrency=3), "no option 'concurrency'.*it takes each, when, timeout, retry"),
-        (lambda: join(StepDone, per=TaskPlanned, deadlin=3), "did you mean `deadline`"),
-        (lambda: join(StepDone, per=TaskPlanned, each="steps"), "no option 'each'"),
-        (lambda: join(StepDone), "per"),
-        (lambda: join(per=TaskPlanned), "class of its contributions"),
-        (lambda: on("TaskPlanned"), "takes event classes"),
-        (lambda: on(TaskPlanned, each=3), "name of a field, or a function"),
-        (lambda: on(TaskPlanned, when="yes"), "takes a function"),
-        (lambda: on(TaskPlanned, timeout=0), "positive number of seconds"),
-        (lambda: on(TaskPlanned, timeout="5"), "positive number of seconds"),
-        (lambda: on(TaskPlanned, retry=3), r"Retry\(attempts=3\)"),
-        (lambda: join(StepDone, per=TaskPlanned, partial="maybe"), '"fail" or "proceed"'),
-        (lambda: join(StepDone, per=TaskPlanned, quorum=0), "at least 1"),
-        (lambda: join(StepDone, per=TaskPlanned, deadline=math.nan), "positive number of seconds"),
-        (lambda: on(TaskPlanned)(3), "ordinary method"),
-        (lambda: on(TaskPlanned)(staticmethod(print)), "ordinary method"),
+        (lambda: untyped_on(TaskPlanned, eahc="steps"), "no option 'eahc'.*did you mean `each`"),
+        (
+            lambda: untyped_on(TaskPlanned, concurrency=3),
+            "no option 'concurrency'.*it takes each, when, timeout, retry",
+        ),
+        (lambda: untyped_join(StepDone, per=TaskPlanned, deadlin=3), "did you mean `deadline`"),
+        (lambda: untyped_join(StepDone, per=TaskPlanned, each="steps"), "no option 'each'"),
+        (lambda: untyped_join(StepDone), "per"),
+        (lambda: untyped_join(per=TaskPlanned), "class of its contributions"),
+        (lambda: untyped_on("TaskPlanned"), "takes event classes"),
+        (lambda: untyped_on(TaskPlanned, each=3), "name of a field, or a function"),
+        (lambda: untyped_on(TaskPlanned, when="yes"), "takes a function"),
+        (lambda: untyped_on(TaskPlanned, timeout=0), "positive number of seconds"),
+        (lambda: untyped_on(TaskPlanned, timeout="5"), "positive number of seconds"),
+        (lambda: untyped_on(TaskPlanned, retry=3), r"Retry\(attempts=3\)"),
+        (lambda: untyped_join(StepDone, per=TaskPlanned, partial="maybe"), '"fail" or "proceed"'),
+        (lambda: untyped_join(StepDone, per=TaskPlanned, quorum=0), "at least 1"),
+        (lambda: untyped_join(StepDone, per=TaskPlanned, deadline=math.nan), "positive number of seconds"),
+        (lambda: untyped_on(TaskPlanned)(3), "ordinary method"),
+        (lambda: untyped_on(TaskPlanned)(staticmethod(print)), "ordinary method"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

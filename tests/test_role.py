@@ -159,18 +159,17 @@ def test_no_attribute_is_set_while_the_role_runs() -> None:
 
 @pytest.mark.anyio
 async def test_a_role_holds_resources_while_it_is_open() -> None:
-    class Reader(Role):
-        is_open = False
+    events = []
 
+    class Reader(Role):
         @contextlib.asynccontextmanager
         async def lifespan(self) -> AsyncIterator[None]:
-            self.is_open = True
+            events.append("opened")
             yield
-            self.is_open = False
+            events.append("closed")
 
-    reader = Reader()
-    async with reader.lifespan():
-        assert reader.is_open
-    assert not reader.is_open
+    async with Reader().lifespan():
+        events.append("used")
+    assert events == ["opened", "used", "closed"]
     async with Executor().lifespan():
         pass
