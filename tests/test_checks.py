@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from swarms import mended, twelve_faults
 
 from swarmbus.checks import CODES, check
 from swarmbus.events import Event, HandlerFailed
@@ -637,3 +638,35 @@ def test_two_hundred_roles_are_checked() -> None:
     rows = [(f"worker{n}", stages[n + 1], f"worker{n + 1}" if n < 199 else CLIENT) for n in range(200)]
     table = EventTable((CLIENT, stages[0], "worker0"), *rows, result=stages[200])
     assert check([read_role(role) for role in roles], table) == []
+
+
+# The swarms in tests/swarms.
+
+TWELVE = [
+    ("SB101", "archivist.strike handles PaperRetracted"),
+    ("SB102", "gives PaperWithdrawn to editor"),
+    ("SB103", "editor.plan publishes NoteTaken"),
+    ("SB104", "has editor publish DeadlineSet"),
+    ("SB105", "'archivst', which is no role of the swarm (did you mean `archivist`?)"),
+    ("SB106", "repeats row 7: VerdictReached from chair to client"),
+    ("SB107", "Remark, which is not an Event"),
+    ("SB108", "typist.type says nothing about its events"),
+    ("SB109", "translator.translate uses the name Manuscript"),
+    ("SB203", "proofreader is never reached"),
+    ("SB301", "ReviewPlanned.editor is str, no sequence"),
+    ("SB303", "archivist.file joins AspectReviewed per VerdictReached"),
+]
+
+
+def test_twelve_faults_are_twelve_findings_each_with_place_and_remedy() -> None:
+    found = twelve_faults.swarm.check()
+    assert codes(found) == [code for code, _ in TWELVE]
+    for finding, (_, told) in zip(found, TWELVE, strict=True):
+        assert told in finding.message
+        assert finding.severity == "error"
+        assert str(finding.where).startswith(f"{twelve_faults.__file__}:")
+        assert finding.hint
+
+
+def test_the_mended_swarm_has_no_finding() -> None:
+    assert mended.swarm.check() == []
