@@ -1,0 +1,11 @@
+"""The command line: `swarmbus check`, `table`, `graph`, `run`, and the commands that packages add to it.
+
+A command of another package is a function for typer, named in the entry point group `swarmbus.commands`; what it
+needs of the command line beside typer is here.
+"""
+
+from swarmbus.cli.interrupts import Stop, stopping
+from swarmbus.cli.output import ExitCode, notice, write_data, write_text
+from swarmbus.cli.program import main
+
+__all__ = ["ExitCode", "Stop", "main", "notice", "stopping", "write_data", "write_text"]

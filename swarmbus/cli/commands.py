@@ -1,0 +1,139 @@
+"""The commands `check`, `table`, `graph` and `run`: from arguments to what is printed, and the exit code."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swarmbus.cli import findings, table_view
+from swarmbus.cli.output import ExitCode, notice, write_data, write_text
+from swarmbus.cli.targets import TargetError, load_swarm
+
+if TYPE_CHECKING:
+    from swarmbus.swarm import Swarm
+
+
+class CheckFormat(StrEnum):
+    """How findings are written."""
+
+    TEXT = "text"
+    JSON = "json"
+    GITHUB = "github"
+
+
+class TableFormat(StrEnum):
+    """How a table is written."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+class GraphFormat(StrEnum):
+    """How a picture is written."""
+
+    TEXT = "text"
+    MERMAID = "mermaid"
+    DOT = "dot"
+    JSON = "json"
+
+
+class GraphView(StrEnum):
+    """What a picture shows."""
+
+    EVENTS = "events"
+    ROLES = "roles"
+
+
+TARGET = "MODULE:NAME, FILE.py:NAME (`:swarm` may be left out), or the name of a registered swarm."
+
+Target = Annotated[str, typer.Argument(metavar="TARGET", help=TARGET, show_default=False)]
+
+
+def check(
+    target: Annotated[str | None, typer.Argument(metavar="TARGET", help=TARGET, show_default=False)] = None,
+    format: Annotated[CheckFormat, typer.Option(help="How to print the findings.")] = CheckFormat.TEXT,  # noqa: A002
+    list_codes: Annotated[bool, typer.Option("--list", help="Print what each code means, and check nothing.")] = False,
+) -> None:
+    """Compare a swarm's event table with its code. Exits with 3 where that finds an error."""
+    if list_codes:
+        write_data(findings.codes(as_json=format == CheckFormat.JSON))
+        return
+    if target is None:
+        raise typer.BadParameter(f"say what to check: {TARGET}", param_hint="TARGET")
+    found = swarm_of(target).check()
+    if format == CheckFormat.JSON:
+        write_data(json.dumps([asdict(finding) for finding in found], indent=2, ensure_ascii=False) + "\n")
+    elif format == CheckFormat.GITHUB:
+        write_data("".join(findings.annotation(finding) for finding in found))
+    else:
+        write_text(findings.to_text(found))
+    if findings.has_errors(found):
+        raise typer.Exit(ExitCode.FINDINGS)
+
+
+def table(
+    target: Target,
+    format: Annotated[TableFormat, typer.Option(help="How to print the table.")] = TableFormat.TEXT,  # noqa: A002
+    derive: Annotated[bool, typer.Option("--derive", help="Print the table that the code alone would give.")] = False,
+) -> None:
+    """Print a swarm's event table."""
+    swarm = swarm_of(target)
+    shown = table_view.derive(swarm.wiring, swarm.table) if derive else swarm.table
+    text = table_view.FORMATS[format](shown)
+    if format == TableFormat.JSON:
+        write_data(text)
+    else:
+        write_text(text)
+
+
+def graph(
+    target: Target,
+    view: Annotated[GraphView, typer.Option(help="Only the roles, or the events between them too.")] = GraphView.ROLES,
+    format: Annotated[GraphFormat, typer.Option(help="How to write the picture.")] = GraphFormat.TEXT,  # noqa: A002
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file to write it to.")] = None,
+) -> None:
+    """Draw a swarm: who publishes what, and who handles it; also where the check finds faults."""
+    from swarmbus.graph import FORMATS, draw, mermaid  # noqa: PLC0415  # only this command draws
+
+    picture = draw(swarm_of(target), view.value)
+    text = FORMATS[format](picture)
+    if format == GraphFormat.MERMAID and len(picture.edges) > mermaid.MOST_EDGES:
+        notice(
+            f"note: of {len(picture.edges)} edges Mermaid draws none, unless it is allowed more than {mermaid.MOST_EDGES}"
+        )
+    if format == GraphFormat.TEXT and output is None:
+        write_text(text)
+    else:
+        write_data(text, output)
+    if findings.has_errors(picture.findings):
+        notice("the wiring has errors; they are marked in the picture, and `swarmbus check` explains them")
+
+
+def run(
+    target: Target,
+    event: Annotated[str, typer.Option(metavar="[NAME=]JSON", help="The event to start with.", show_default=False)],
+    model: Annotated[str | None, typer.Option(help="The model of all roles, such as openai:gpt-5-mini.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Seconds until the run is given up.", min=0.001)] = None,
+) -> None:
+    """Run a swarm on one event, and print what it brought as JSON."""
+    from swarmbus.cli.run_command import run_and_report  # noqa: PLC0415  # what runs loads more than what checks
+
+    swarm = swarm_of(target)
+    raise typer.Exit(run_and_report(swarm, event, model=model, timeout=timeout))
+
+
+def swarm_of(target: str) -> Swarm[Any]:
+    """Return the swarm of a target, or end the program saying why there is none."""
+    try:
+        return load_swarm(target)
+    except TargetError as error:
+        if error.usage:
+            raise typer.BadParameter(str(error), param_hint="TARGET") from error
+        notice(str(error))
+        raise typer.Exit(ExitCode.FAILED) from error

@@ -1,0 +1,114 @@
+"""Ctrl-C and SIGTERM: the first asks for an orderly stop, the second ends the process at once.
+
+Handlers of signals run in the main thread between any two instructions, so that a second one works even where the
+event loop is blocked. Elsewhere than in the main thread signals are left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+MESSAGE = "stopping, press again to force"
+
+_SHOW_CURSOR = "\x1b[?25h"
+
+
+class Interrupted(BaseException):
+    """A signal ended the program while it had nothing to bring to an end; no error, so nothing may catch it as one.
+
+    Attributes:
+        code: exit code that says so, 130 or 143.
+    """
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Stop:
+    """Whether somebody asked for a stop.
+
+    Attributes:
+        code: exit code that says so, 130 or 143; None as long as nobody did.
+    """
+
+    def __init__(self) -> None:
+        self.code: int | None = None
+        self._ours, self._theirs = socket.socketpair()
+        self._ours.setblocking(False)
+
+    async def wait(self) -> None:
+        """Wait until somebody asks for a stop."""
+        while self.code is None:
+            await anyio.wait_readable(self._ours)
+
+    def request(self, number: int) -> None:
+        """Ask for a stop on behalf of a signal; the second time the process ends here."""
+        if self.code is not None:
+            _say(_SHOW_CURSOR if sys.stderr is not None and sys.stderr.isatty() else "")
+            os._exit(128 + number)
+        self.code = 128 + number
+        _say(f"{MESSAGE}\n")
+        self._theirs.send(b"\0")
+
+    def close(self) -> None:
+        """Let go of what `wait` waits on."""
+        self._ours.close()
+        self._theirs.close()
+
+
+@contextmanager
+def stopping() -> Iterator[Stop]:
+    """Let signals ask for a stop within the block."""
+    stop = Stop()
+    try:
+        with _handled(lambda number, _frame: stop.request(number)):
+            yield stop
+    finally:
+        stop.close()
+
+
+@contextmanager
+def exiting() -> Iterator[None]:
+    """Let signals raise `Interrupted` within the block."""
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise Interrupted(128 + number)
+
+    with _handled(leave):
+        yield
+
+
+@contextmanager
+def _handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handled in before.items():
+            signal.signal(number, handled)
+
+
+def _say(text: str) -> None:
+    """Write to standard error past its buffer, which the code that was interrupted may be using."""
+    try:
+        os.write(2, text.encode())
+    except OSError:
+        return  # nobody reads it

@@ -1,0 +1,68 @@
+"""The command `run`: what is refused before it starts, what is shown while it runs, and what is said at its end."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import typer
+
+from swarmbus.cli import findings
+from swarmbus.cli.interrupts import stopping
+from swarmbus.cli.output import ExitCode, notice, write_data
+from swarmbus.cli.running import read_event, run_to_end
+from swarmbus.cli.tracebacks import own_traceback
+from swarmbus.console import RunProgress
+from swarmbus.errors import UnknownModel
+from swarmbus.models import resolve_model
+
+if TYPE_CHECKING:
+    from swarmbus.cli.running import Outcome
+    from swarmbus.swarm import Swarm
+
+
+def run_and_report(swarm: Swarm[Any], written: str, *, model: str | None, timeout: float | None) -> int:
+    """Run a swarm, print the report, and return the exit code.
+
+    Raises:
+        typer.BadParameter: there is no such event or model.
+    """
+    found = swarm.check()
+    if findings.has_errors(found):
+        notice(findings.to_text(found) + "nothing was started")
+        return ExitCode.FINDINGS
+    try:
+        event = read_event(swarm, written)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--event") from error
+    with ExitStack() as stack:
+        if model is not None:
+            stack.enter_context(swarm.override(model=_known(model)))
+        stop = stack.enter_context(stopping())
+        progress = stack.enter_context(RunProgress())
+        outcome = anyio.run(
+            lambda: run_to_end(swarm, event, stop, lambda _run, item: progress.note(item), timeout=timeout)
+        )
+    write_data(outcome.report())
+    _explain(outcome)
+    return stop.code or outcome.exit_code
+
+
+def _known(model: str) -> Any:
+    try:
+        return resolve_model(model)
+    except UnknownModel as error:
+        raise typer.BadParameter(str(error), param_hint="--model") from error
+
+
+def _explain(outcome: Outcome) -> None:
+    for warning in outcome.result.warnings:
+        notice(f"warning: {warning}")
+    for failure in outcome.result.failures:
+        notice(f"failed: {failure.role}.{failure.handler} on {failure.event}: {failure.error_type}: {failure.message}")
+    if outcome.error is not None:
+        cause = outcome.error.__cause__
+        if cause is not None:
+            notice(own_traceback(cause))
+        notice(f"{outcome.status}: {outcome.error}")

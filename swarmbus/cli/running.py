@@ -1,0 +1,155 @@
+"""One run from the command line: the event that starts it, how it ends, and the report of what it brought."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from pydantic import ValidationError
+
+from swarmbus.cli.output import ExitCode
+from swarmbus.errors import RunEnded
+from swarmbus.events import Event, event_name, to_json
+from swarmbus.table import CLIENT
+from swarmbus.text import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from swarmbus.cli.interrupts import Stop
+    from swarmbus.results import RunResult
+    from swarmbus.run import Run
+    from swarmbus.swarm import Swarm
+
+EXIT_CODES = {
+    "done": ExitCode.DONE,
+    "limit": ExitCode.LIMIT,
+    "failed": ExitCode.FAILED,
+    "stalled": ExitCode.FAILED,
+    "timed_out": ExitCode.FAILED,
+    "cancelled": ExitCode.FAILED,
+    "stopped": ExitCode.FAILED,
+}
+
+
+class Outcome:
+    """How a run ended.
+
+    Attributes:
+        status: `done`, `failed`, `stalled`, `timed_out`, `cancelled`, `stopped` or `limit`.
+        result: what it brought until then.
+        error: what says why there is no more, unless it is done.
+    """
+
+    def __init__(self, status: str, result: RunResult[Any], error: RunEnded | None = None) -> None:
+        self.status = status
+        self.result = result
+        self.error = error
+
+    @property
+    def exit_code(self) -> int:
+        """The code that says so; a run that is done although some of it failed is partial."""
+        if self.status == "done" and self.result.failures:
+            return ExitCode.PARTIAL
+        return EXIT_CODES[self.status]
+
+    def report(self) -> str:
+        """Return it as JSON."""
+        result = self.result
+        failures = []
+        for failure in result.failures:
+            fields = asdict(failure)
+            del fields["exception"]
+            failures.append(fields)
+        document = {
+            "run_id": result.run_id,
+            "status": self.status,
+            "reason": str(self.error) if self.error is not None else None,
+            "event": event_name(result.output) if result.output is not None else None,
+            "output": json.loads(to_json(result.output)) if result.output is not None else None,
+            "failures": failures,
+            "warnings": list(result.warnings),
+            "usage": asdict(result.usage),
+            "usage_by_role": {role: asdict(usage) for role, usage in result.usage_by_role.items()},
+            "started": result.started,
+            "ended": result.ended,
+        }
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def read_event(swarm: Swarm[Any], written: str) -> Event:
+    """Return the event that `[NAME=]JSON` describes; the name may be left out where only one is accepted.
+
+    Raises:
+        ValueError: it describes none that the table accepts from the client.
+    """
+    accepted = [entry.event for entry in swarm.table.entries if CLIENT in entry.publishers]
+    names = {event_name(event): event for event in dict.fromkeys(accepted)}
+    listed = ", ".join(names) or "none"
+    name, equals, content = written.partition("=")
+    if not equals or not name.replace(".", "_").replace("-", "_").strip().isidentifier():
+        name, content = "", written
+    name = name.strip()
+    known = {**{event.__name__: event for event in names.values()}, **names}
+    if name and name not in known:
+        raise ValueError(
+            f"the table accepts no {name!r} from the client{did_you_mean(name, known)}; it accepts: {listed}"
+        )
+    if not name and len(names) != 1:
+        raise ValueError(f"say which event this is, as NAME=JSON; the table accepts from the client: {listed}")
+    return _parsed(known[name] if name else next(iter(names.values())), content)
+
+
+def _parsed(cls: type[Event], content: str) -> Event:
+    try:
+        return cls.model_validate_json(content)
+    except ValidationError as error:
+        problems = [_problem(cls, problem) for problem in error.errors(include_url=False)]
+        raise ValueError(f"the JSON is no {cls.__name__}: {'; '.join(problems)}") from error
+
+
+def _problem(cls: type[Event], problem: Any) -> str:
+    field = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        return f"it has no field {field!r}{did_you_mean(field, cls.model_fields)}"
+    return f"{field}: {problem['msg']}" if field else str(problem["msg"])
+
+
+async def run_to_end(
+    swarm: Swarm[Any],
+    event: Event,
+    stop: Stop,
+    watch: Callable[[Run[Any], Any], None],
+    *,
+    timeout: float | None = None,
+) -> Outcome:
+    """Run a swarm on an event until the run ends, or until somebody asks for a stop: then it is drained.
+
+    Args:
+        swarm: the swarm, with a sound wiring.
+        event: one that the table accepts from the client.
+        stop: says when somebody asks for a stop.
+        watch: called with the run and each item of `run.events()`.
+        timeout: seconds until the run is given up.
+
+    Raises:
+        SwarmbusError: the run could not be started.
+    """
+    async with swarm.open() as live:
+        run = await live.submit(event, timeout=timeout)
+        async with anyio.create_task_group() as group:
+            group.start_soon(_cancel_on, stop, group.cancel_scope)
+            async for item in run.events():
+                watch(run, item)
+            group.cancel_scope.cancel()
+    try:
+        return Outcome("done", await run.result())
+    except RunEnded as ended:
+        return Outcome(run.status, ended.result, ended)
+
+
+async def _cancel_on(stop: Stop, scope: anyio.CancelScope) -> None:
+    await stop.wait()
+    scope.cancel()

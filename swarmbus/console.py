@@ -1,0 +1,186 @@
+"""How a run is going, on standard error: a table that keeps itself up to date on a terminal, lines elsewhere.
+
+What is known of a run is counted by `Board`; how it is shown is for `RunProgress`. Neither holds the run up.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from swarmbus.events import event_name
+from swarmbus.graph.text import escape
+from swarmbus.records import Envelope
+from swarmbus.results import Lifecycle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import TracebackType
+    from typing import Self
+
+PAUSE = 2.0
+"""Seconds between two lines that count what a role has done."""
+
+_COLUMNS = ("role", "handled", "again", "failed", "calls", "tokens", "now")
+
+
+@dataclass(slots=True)
+class RoleCount:
+    """What one role has done in a run.
+
+    Attributes:
+        handled: deliveries that were handled.
+        again: attempts that failed and are made again.
+        failed: deliveries that failed for good.
+        calls: replies of its model; those that come from a record are left out.
+        tokens: what these cost.
+        now: what it was last seen doing.
+    """
+
+    handled: int = 0
+    again: int = 0
+    failed: int = 0
+    calls: int = 0
+    tokens: int = 0
+    now: str = ""
+
+    def __str__(self) -> str:
+        told = [f"{self.handled} handled", f"{self.again} again" * bool(self.again)]
+        told += [f"{self.failed} failed" * bool(self.failed)]
+        told += [f"{self.calls} model call{'s' * (self.calls > 1)}, {self.tokens} tokens" * bool(self.calls)]
+        return ", ".join(part for part in told if part)
+
+
+class Board:
+    """Counts what the items of `run.events()` tell.
+
+    Attributes:
+        roles: what each role has done, in the order in which they were first heard of.
+    """
+
+    def __init__(self) -> None:
+        self.roles: dict[str, RoleCount] = {}
+        self._seen: set[tuple[str, str]] = set()
+
+    def note(self, item: Envelope | Lifecycle | Any) -> Iterator[str]:
+        """Take an item into account, and yield the lines that should be told at once."""
+        if isinstance(item, Envelope):
+            yield from self._note_event(item)
+        elif isinstance(item, Lifecycle):
+            yield from self._note_lifecycle(item)
+        elif getattr(item, "role", ""):
+            self._note_loop(item)
+
+    def _role(self, name: str) -> RoleCount:
+        return self.roles.setdefault(name, RoleCount())
+
+    def _note_event(self, envelope: Envelope) -> Iterator[str]:
+        kind = (envelope.source, event_name(envelope.event))
+        if kind not in self._seen:  # one line for each kind; the rest is counted
+            self._seen.add(kind)
+            yield f"{envelope.source}: {kind[1]}"
+
+    def _note_lifecycle(self, item: Lifecycle) -> Iterator[str]:
+        if item.role is None:
+            return  # the end of the run, which whoever waits for it tells
+        role = self._role(item.role)
+        place = f"{item.role}.{item.handler}" + (f"[{item.item}]" if item.item is not None else "")
+        match item.type:
+            case "delivery_committed":
+                role.handled += 1
+                role.now = ""
+            case "delivery_retried":
+                role.again += 1
+                yield f"{place}: {item.detail}; trying again"
+            case "delivery_failed":
+                role.failed += 1
+                yield f"{place}: {item.detail}"
+            case "question_asked":
+                role.now = "waits for a person"
+                yield f"{place}: waits for a person"
+            case "progress":
+                role.now = item.detail
+                yield f"{item.role}: {item.detail}"
+            case _:
+                pass
+
+    def _note_loop(self, item: Any) -> None:
+        role = self._role(item.role)
+        match item.type:
+            case "message_start":
+                role.now = f"asks {item.model}"
+            case "tool_execution_start":
+                role.now = f"runs {item.call.name}"
+            case "message_end" if not item.replayed and item.message is not None:
+                role.calls += 1
+                role.tokens += item.usage.total_tokens
+
+
+class RunProgress:
+    """Shows how a run is going, within a `with` block.
+
+    Args:
+        stream: where to, standard error by default.
+        clock: seconds, from any start.
+    """
+
+    def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.board = Board()
+        self._console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
+        self._clock = clock
+        self._told: dict[str, str] = {}
+        self._last = clock()
+        terminal = self._console.file.isatty() and not self._console.is_dumb_terminal
+        self._live = Live(get_renderable=self._table, console=self._console, refresh_per_second=8) if terminal else None
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+        else:
+            self._tell_counts()
+
+    def note(self, item: Envelope | Lifecycle | Any) -> None:
+        """Show what an item of `run.events()` tells."""
+        for line in self.board.note(item):
+            if self._live is None:
+                self.tell(line)
+        if self._live is None and self._clock() - self._last >= PAUSE:
+            self._tell_counts()
+
+    def tell(self, line: str) -> None:
+        """Show a line of text."""
+        try:
+            self._console.print(Text(escape(line)))
+        except OSError:
+            return  # nobody reads it, and the run goes on
+
+    def _tell_counts(self) -> None:
+        self._last = self._clock()
+        for name, count in self.board.roles.items():
+            if str(count) != self._told.get(name, str(RoleCount())):
+                self._told[name] = str(count)
+                self.tell(f"{name}: {count}")
+
+    def _table(self) -> Table:
+        table = Table(*_COLUMNS, box=None, pad_edge=False)
+        for column in table.columns[1:-1]:
+            column.justify = "right"
+        for name, count in self.board.roles.items():
+            numbers = (count.handled, count.again, count.failed, count.calls, count.tokens)
+            cells = [Text(str(number) if number else "") for number in numbers]
+            table.add_row(Text(name), *cells, Text(escape(count.now), overflow="ellipsis", no_wrap=True))
+        return table
