@@ -16,8 +16,6 @@ from swarmbus.thinking.models.base import OutputMode, closing, profile_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from anyio import CancelScope
-
     from swarmbus.thinking.loop_state import LoopSetup, LoopState
 
 REPLY_TOKENS = 1000
@@ -64,7 +62,7 @@ async def build_request(setup: LoopSetup, state: LoopState, *, last: bool) -> Mo
     return request
 
 
-async def ask(setup: LoopSetup, state: LoopState, request: ModelRequest, clock: CancelScope) -> ModelReply:
+async def ask(setup: LoopSetup, state: LoopState, request: ModelRequest) -> ModelReply:
     """Return the reply to a request, from the record where there is one, and book its usage.
 
     Raises:
@@ -74,7 +72,7 @@ async def ask(setup: LoopSetup, state: LoopState, request: ModelRequest, clock: 
     reply, error, recorded = None, "cancelled", None
     try:
         recorded = await setup.recorder.recorded_reply(request, setup.model.name, state.turn)
-        reply = recorded if recorded is not None else await _paid_reply(setup, state, request, clock)
+        reply = recorded if recorded is not None else await _paid_reply(setup, state, request)
         if setup.hooks.after_model_call is not None:
             reply = await ask_hook(setup.hooks.after_model_call, reply)
         reply = _tidied(state, reply)
@@ -95,20 +93,19 @@ async def ask(setup: LoopSetup, state: LoopState, request: ModelRequest, clock: 
     return reply
 
 
-async def _paid_reply(setup: LoopSetup, state: LoopState, request: ModelRequest, clock: CancelScope) -> ModelReply:
+async def _paid_reply(setup: LoopSetup, state: LoopState, request: ModelRequest) -> ModelReply:
     reserved, usage = 0, Usage()
     if setup.spending is not None:
         reserved = state.context_tokens(setup) + (setup.settings.max_tokens or REPLY_TOKENS)
         await setup.spending.reserve(reserved)
-    clock.deadline = state.deadline
     try:
         reply = await _stream(setup, state, request)
         if reply.usage is None:
-            reply = replace(reply, usage=_estimated_usage(setup, state, reply.message))
+            estimated = _estimated_usage(setup, state, reply.message)
+            reply = ModelReply(reply.message, estimated, reply.finish, reply.model)
         assert reply.usage is not None
         usage = reply.usage
     finally:
-        clock.deadline = float("inf")
         if setup.spending is not None:
             setup.spending.settle(reserved, usage)
     await setup.recorder.keep_reply(reply)

@@ -23,9 +23,9 @@ FILL = 0.8
 def estimate_text(text: str) -> int:
     """Return about how many tokens a text has: a quarter of its characters, other scripts than Latin one for one."""
     if text.isascii():
-        return -(-len(text) // CHARACTERS_PER_TOKEN)
+        return (len(text) + CHARACTERS_PER_TOKEN - 1) // CHARACTERS_PER_TOKEN
     wide = sum(character > "\u024f" for character in text)
-    return wide + -(-(len(text) - wide) // CHARACTERS_PER_TOKEN)
+    return wide + (len(text) - wide + CHARACTERS_PER_TOKEN - 1) // CHARACTERS_PER_TOKEN
 
 
 def estimate_message(message: Message) -> int:

@@ -5,6 +5,7 @@ All variation is injected: the loop itself knows no server, no tool, no role and
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from anyio import CancelScope, get_cancelled_exc_class
@@ -68,7 +69,7 @@ async def run_loop(setup: LoopSetup, state: LoopState, prompt: UserMessage) -> t
 
 
 async def _within_seconds(setup: LoopSetup, state: LoopState) -> tuple[Any, StopReason]:
-    with CancelScope() as clock:  # its deadline is set only while a model call is under way
+    with CancelScope(deadline=state.deadline) as clock:
         return await _turns(setup, state, clock)
     raise state.stopped("seconds", f"{setup.limits.seconds} seconds")
 
@@ -100,11 +101,11 @@ async def _turn(setup: LoopSetup, state: LoopState, clock: CancelScope, *, last:
     state.reporter.emit(TurnStart, messages=len(state.messages))
     try:
         request = await build_request(setup, state, last=last)
-        reply = await ask(setup, state, request, clock)
+        reply = await ask(setup, state, request)
         state.messages.append(reply.message)
         verdict = judge(setup, state, reply, last=last)
         if reply.message.tool_calls:
-            await _answer_calls(setup, state, reply, verdict)
+            await _answer_calls(setup, state, reply, verdict, clock)
         elif verdict.correction is not None:
             state.messages.append(UserMessage(verdict.correction))
         if verdict.stop is not None:
@@ -114,13 +115,19 @@ async def _turn(setup: LoopSetup, state: LoopState, clock: CancelScope, *, last:
         state.reporter.emit(TurnEnd)
 
 
-async def _answer_calls(setup: LoopSetup, state: LoopState, reply: ModelReply, verdict: Verdict) -> None:
+async def _answer_calls(
+    setup: LoopSetup, state: LoopState, reply: ModelReply, verdict: Verdict, clock: CancelScope
+) -> None:
     """Give each call its result, in the order of the calls, in every case; note what repeats itself."""
     calls = reply.message.tool_calls
     batch = Batch(setup, state, calls)
+    if batch.may_run_beyond(state.deadline):  # tools have their own time limits; only model calls are given up
+        clock.deadline = math.inf
     try:
         await batch.run(verdict.results)
     finally:
+        if clock.deadline != state.deadline:
+            clock.deadline = state.deadline
         results = [batch.results[position] for position in range(len(calls))]
         state.messages.extend(_message(setup, state, call, result) for call, result in zip(calls, results, strict=True))
     if verdict.answer is NO_ANSWER:

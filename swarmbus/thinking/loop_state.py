@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
@@ -126,6 +127,7 @@ class LoopState:
         reporter: tells the observer.
         repetition: counts what happens again and again.
         deadline: the time on anyio's clock at which the seconds are used up.
+        now: the time on anyio's clock when the limits were last checked.
         usage: what the model calls cost.
         tool_calls: how many tool calls there were.
         repairs: how often an answer went back because it did not validate.
@@ -136,6 +138,7 @@ class LoopState:
     reporter: Reporter
     repetition: Repetition
     deadline: float
+    now: float = -math.inf
     usage: Usage = field(default_factory=Usage)
     tool_calls: int = 0
     repairs: int = 0

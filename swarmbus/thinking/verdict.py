@@ -66,7 +66,8 @@ def limit_met(setup: LoopSetup, state: LoopState) -> tuple[StopReason, str] | No
         return "tokens", f"{state.usage.total_tokens} of {limits.tokens} tokens"
     if limits.usd is not None and setup.price is not None and (cost := setup.price(state.usage)) >= limits.usd:
         return "usd", f"{cost:.4f} of {limits.usd} US dollars"
-    if limits.seconds is not None and anyio.current_time() >= state.deadline:
+    state.now = anyio.current_time()
+    if state.now >= state.deadline:
         return "seconds", f"{limits.seconds} seconds"
     return None
 

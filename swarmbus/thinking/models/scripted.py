@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pydantic_core
@@ -72,15 +71,14 @@ class ScriptedModel:
         message = reply.message
         if message.content:
             yield TextDelta(message.content)
-        if message.tool_calls:
-            named = tuple(
-                wish if wish.id else replace(wish, id=f"call_{number + 1}_{position + 1}")
-                for position, wish in enumerate(message.tool_calls)
-            )
-            for position, wish in enumerate(named):
-                yield ToolCallDelta(position, wish.name, wish.arguments)
-            reply = replace(reply, message=replace(message, tool_calls=named))
-        yield replace(reply, model=reply.model or self._name)
+        named = []
+        for position, wish in enumerate(message.tool_calls):
+            yield ToolCallDelta(position, wish.name, wish.arguments)
+            made_id = wish.id or f"call_{number + 1}_{position + 1}"
+            named.append(ToolCall(made_id, wish.name, wish.arguments))
+        if named:
+            message = AssistantMessage(message.content, tuple(named), message.reasoning)
+        yield ModelReply(message, reply.usage, reply.finish, reply.model or self._name)
 
 
 async def _evaluate(item: Any, request: ModelRequest) -> ModelReply:
