@@ -75,6 +75,12 @@ class Failure:
     message: str
     exception: BaseException | None = field(default=None, compare=False, repr=False)
 
+    def __str__(self) -> str:
+        item = f" item {self.item}" if self.item is not None else ""
+        tries = f" (attempt {self.attempt})" if self.attempt > 1 else ""
+        place = f"{self.role}.{self.handler} for {self.event} {self.event_id}{item}{tries}"
+        return f"{place}: {self.error_type}: {self.message}"
+
 
 @dataclass(frozen=True, slots=True)
 class FailedItem(Generic[E_co]):

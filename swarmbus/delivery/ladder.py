@@ -130,6 +130,6 @@ def rise(book: Book, handler: Handler, node: Node, delivery: Delivery | None, tr
     failure = trouble.failure
     if book.outcome is None and book.ending is None and (RESULT in handler.reaches or book.topology.result is None):
         status: EndStatus = "stalled" if trouble.stalled else "failed"
-        book.will_end(Outcome(status, failure=failure, reason=failure.message))
+        book.will_end(Outcome(status, failure=failure, reason=failure.message if trouble.stalled else str(failure)))
     else:
-        book.warn(f"{handler.qualified} failed: {failure.error_type}: {failure.message}")
+        book.warn(f"failed, but nothing waited for it: {failure}")
