@@ -70,6 +70,7 @@ class Attempt:
         self._port = port
         self._questions = 0
         self._earlier = list(delivery.early) if delivery.early else None
+        self._fresh_events: list[str] = []
         self._fresh = fresh
         self._calls: AttemptCalls | None = None
 
@@ -138,6 +139,15 @@ class Attempt:
         """Renew the time limit."""
         self.slot.deadline = self._port.monotonic() + self.slot.timeout
 
+    def diverged(self) -> str | None:
+        """Say how what this attempt published differs from what an earlier one did, or None where it does not."""
+        if not self._earlier:
+            return None
+        left = ", ".join(event_name(published.event) for published in self._earlier)
+        new = f" but {', '.join(self._fresh_events)}" if self._fresh_events else ""
+        who = self.delivery.handler.qualified
+        return f"attempt {self.number} of {who} diverged: an earlier one had published {left}, this one did not{new}"
+
     def timed_out(self) -> HandlerTimedOut:
         """Return the error for an attempt that ran too long."""
         handler = self.delivery.handler
@@ -159,9 +169,7 @@ class Attempt:
             if same:
                 del self._earlier[place]
                 return True
-        who = self.delivery.handler.qualified
-        text = f"attempt {self.number} of {who} diverged: it published a new {event_name(event)}"
-        self.run.ledger.warnings.append(text)
+        self._fresh_events.append(event_name(event))
         return False
 
     def monotonic(self) -> float:

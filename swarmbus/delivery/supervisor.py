@@ -129,6 +129,8 @@ class Supervisor:
             run.ledger.warnings.append(
                 f"{unused} recorded calls of {delivery.handler.qualified} were not asked for again"
             )
+        if (diverged := attempt.diverged()) is not None:
+            run.ledger.warnings.append(diverged)
         record = Committed(self._clock.time(), delivery.key, attempt.number, outputs, routes, handled.changes)
         if await self._write(run, record) is not None:
             run.calls.forget(delivery.key)
