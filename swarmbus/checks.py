@@ -6,8 +6,10 @@ what can and can't follow from what (SB2xx, SB3xx) is in `flow`.
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -27,20 +29,33 @@ Rule = Callable[[Reach], Iterator[Finding]]
 
 def check(roles: Sequence[RoleWiring], table: EventTable[Any]) -> list[Finding]:
     """Return every finding, errors first, then by code, then in the order of table and wiring."""
-    names = Counter(role.name for role in roles)
-    found = list(_same_names(roles, names))
-    swarm = Reach(list({role.name: role for role in reversed(roles)}.values())[::-1], table)
+    swarm = Reach(_one_per_name(roles), table)
+    found = list(_same_names(roles))
     for rule in (*RULES, *FLOW_RULES):
         found += rule(swarm)
     return sorted(dict.fromkeys(found), key=lambda each: (each.severity != "error", each.code))
 
 
-def _same_names(roles: Sequence[RoleWiring], names: Counter[str]) -> Iterator[Finding]:
-    for name, count in names.items():
+def _same_names(roles: Sequence[RoleWiring]) -> Iterator[Finding]:
+    """SB110: two roles have the same name."""
+    for name, count in Counter(role.name for role in roles).items():
         if count > 1:
-            classes = " and ".join(role.cls.__name__ for role in roles if role.name == name)
-            hint = f'give each its own name, as {classes.split()[0]}(...).named("other") does'
-            yield finding("SB110", f"{count} roles have the name {name}: {classes}", hint, role=name)
+            classes = [role.cls for role in roles if role.name == name]
+            listed = " and ".join(cls.__name__ for cls in classes)
+            hint = f'give each its own name, as {classes[-1].__name__}(...).named("other") does'
+            where = _class_place(classes[-1])
+            yield finding("SB110", f"{count} roles have the name {name}: {listed}", hint, role=name, where=where)
+
+
+def _one_per_name(roles: Sequence[RoleWiring]) -> list[RoleWiring]:
+    """Put the handlers of roles with one name together, so that the faults of each are found."""
+    merged: dict[str, RoleWiring] = {}
+    for role in roles:
+        first = merged.setdefault(role.name, role)
+        known = {handler.name for handler in first.handlers}
+        more = tuple(handler for handler in role.handlers if handler.name not in known)
+        merged[role.name] = replace(first, handlers=first.handlers + more)
+    return list(merged.values())
 
 
 def unreadable(swarm: Reach) -> Iterator[Finding]:
@@ -72,13 +87,15 @@ def in_table_but_not_handled(swarm: Reach) -> Iterator[Finding]:
             for entry in swarm.entries
             if role.name in entry.handlers and not any(issubclass(entry.event, h.handles) for h in role.handlers)
         ]
-        if not role.handlers or len({entry.event for entry in lacking}) <= sum(h.unread_inputs for h in role.handlers):
-            continue  # said already, as a role without handlers or as an annotation that says nothing
         handled = [event for handler in role.handlers for event in handler.handles]
-        for entry in lacking:
+        unread = [handler for handler in role.handlers if handler.unread_inputs]
+        for entry in lacking if role.handlers else ():
+            if _is_unresolved(entry.event, unread):
+                continue  # said already, as the name that can't be found
             told = (
                 f"{row_text(entry)} gives {entry.event.__name__} to {role.name}, which has no handler for it"
-                f"{_did_you_mean(entry.event, handled)}; it handles {_listed(role.handlers, 'handles')}"
+                f"{_did_you_mean(entry.event, handled)}; it handles "
+                f"{_listed(role.handlers, 'handles')}{_perhaps(unread)}"
             )
             hint = (
                 f"write a handler for {entry.event.__name__} in {role.cls.__name__}, or take {role.name} out of the row"
@@ -109,14 +126,16 @@ def in_table_but_not_published(swarm: Reach) -> Iterator[Finding]:
             for entry in swarm.entries
             if role.name in entry.publishers and not any(publishes(handler, entry.event) for handler in role.handlers)
         ]
-        if not role.handlers or len({entry.event for entry in lacking}) <= sum(h.unread_outputs for h in role.handlers):
-            continue
         published = [event for handler in role.handlers for event in handler.produces]
-        for entry in lacking:
+        unread = [handler for handler in role.handlers if handler.unread_outputs]
+        for entry in lacking if role.handlers else ():
+            if _is_unresolved(entry.event, unread):
+                continue
             waiting = [step.handler for step in swarm.receivers(entry)]
             told = (
                 f"{row_text(entry)} has {role.name} publish {entry.event.__name__}, but none of its handlers does"
-                f"{_did_you_mean(entry.event, published)}; it publishes {_listed(role.handlers, 'produces')}"
+                f"{_did_you_mean(entry.event, published)}; it publishes "
+                f"{_listed(role.handlers, 'produces')}{_perhaps(unread)}"
                 + (f". {_placed(waiting)} waits for it" if waiting else "")
             )
             hint = f"return it from a handler, or publish it early through RoleContext[{entry.event.__name__}]"
@@ -196,7 +215,8 @@ def roles_without_handlers(swarm: Reach) -> Iterator[Finding]:
     for role in swarm.roles.values():
         if not role.handlers:
             told = f"{role.name} ({role.cls.__name__}) has no handler"
-            yield finding("SB114", told, "decorate its methods with @on or @join", role=role.name)
+            hint = "decorate its methods with @on or @join"
+            yield finding("SB114", told, hint, role=role.name, where=_class_place(role.cls))
 
 
 def framework_events(swarm: Reach) -> Iterator[Finding]:
@@ -223,7 +243,7 @@ def undeclared_effects(swarm: Reach) -> Iterator[Finding]:
                 hint = (
                     'say @tool(effects="read_only"), "idempotent" or "at_most_once"; until then it counts as the last'
                 )
-                yield finding("SB401", told, hint, role=role.name)
+                yield finding("SB401", told, hint, role=role.name, where=_class_place(role.cls))
 
 
 def fresh_retries(swarm: Reach) -> Iterator[Finding]:
@@ -261,6 +281,22 @@ def known_events(swarm: Reach) -> list[type[Event]]:
     for handler in swarm.handlers:
         events += (*handler.handles, *handler.produces)
     return list(dict.fromkeys(events))
+
+
+def _is_unresolved(event: type[Event], handlers: Iterable[HandlerWiring]) -> bool:
+    """Whether a handler names the event, but its name can't be found at run time."""
+    return any(p.code == "SB109" and p.event == event.__name__ for handler in handlers for p in handler.problems)
+
+
+def _perhaps(unread: Sequence[HandlerWiring]) -> str:
+    return f", and perhaps more in {_placed(unread)}, whose annotations say nothing" if unread else ""
+
+
+def _class_place(cls: type) -> str | None:
+    try:
+        return f"{inspect.getsourcefile(cls)}:{inspect.getsourcelines(cls)[1]}"
+    except (OSError, TypeError):  # made without a source file
+        return None
 
 
 def _misuse(entry: Entry) -> str | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pytest
 from swarms import mended, twelve_faults
@@ -203,9 +203,26 @@ class Untyped(Role):
     async def work(self, step: str): ...  # type: ignore[no-untyped-def]
 
 
-def test_an_annotation_that_says_nothing_is_not_reported_again_as_what_is_missing() -> None:
-    (found,) = findings(Planner(), Untyped(), Aggregator())
-    assert (found.code, found.role) == ("SB108", "executor")
+def test_what_an_annotation_leaves_open_is_said_where_it_is_missing() -> None:
+    found = findings(Planner(), Untyped(), Aggregator())
+    assert codes(found) == ["SB104", "SB108"]
+    assert f"and perhaps more in executor.work ({__file__}:" in found[0].message
+
+
+def test_an_event_whose_name_can_not_be_found_is_reported_once() -> None:
+    class Hiding(Role):
+        name = "executor"
+
+        @on(TaskPlanned, each="steps")
+        async def work(self, step: str) -> StepDone: ...
+
+    Hiding.work.__annotations__["return"] = "Hidden"
+    hidden = type("Hidden", (Event,), {})
+    rows: dict[str, Any] = {"done": ("executor", hidden, CLIENT)}
+    (found,) = findings(
+        Planner(), Hiding(), **rows, planned=("planner", TaskPlanned, "executor"), ready=None, result=None
+    )
+    assert (found.code, found.event) == ("SB109", "Hidden")
 
 
 def test_two_roles_with_one_name() -> None:
@@ -215,6 +232,14 @@ def test_two_roles_with_one_name() -> None:
     (found,) = findings(Planner(), Executor(), Other(), Aggregator())
     assert (found.code, found.role) == ("SB110", "executor")
     assert found.message == "2 roles have the name executor: Executor and Other"
+    assert str(found.where).startswith(f"{__file__}:")
+
+
+def test_each_of_two_roles_with_one_name_is_checked() -> None:
+    class Other(Listener):
+        name = "executor"
+
+    assert codes(findings(Planner(), Executor(), Other(), Aggregator())) == ["SB101", "SB110"]
 
 
 def test_two_events_with_one_name() -> None:
@@ -337,6 +362,39 @@ def test_a_child_event_needs_a_row_of_its_own() -> None:
 
 def test_a_handler_that_returns_the_parent_may_publish_the_child() -> None:
     assert findings(done=("executor", Urgent, "aggregator"), plain=("executor", StepDone, "aggregator")) == []
+
+
+Kind = TypeVar("Kind")
+
+
+class Measured(Event, Generic[Kind]):
+    value: Kind
+
+
+def test_each_form_of_a_generic_event_goes_its_own_way_and_the_open_one_takes_all() -> None:
+    class Source(Role):
+        @on
+        async def start(self, event: Asked, ctx: RoleContext[Measured[int]]) -> Measured[str]: ...
+
+    class Numbers(Role):
+        @on
+        async def hear(self, event: Measured[int]) -> None: ...
+
+    class Everything(Role):
+        @on
+        async def hear(self, event: Measured[Any] | Measured) -> ReportReady: ...  # type: ignore[type-arg]
+
+    rows: dict[str, Any] = {
+        "asked": (CLIENT, Asked, "source"),
+        "number": ("source", Measured[int], ("numbers", "everything")),
+        "text": ("source", Measured[str], "everything"),
+        "ready": ("everything", ReportReady, CLIENT),
+    }
+    roles = (Source(), Numbers(), Everything())
+    assert codes(findings(*roles, rows=rows)) == ["SB101"]  # Measured[Any] is a class of its own
+    found = findings(*roles, rows={**rows, "text": ("source", Measured[str], ("numbers", "everything"))})
+    assert codes(found) == ["SB101", "SB102"]
+    assert found[1].event == "Measured[str]"
 
 
 # Flow.

@@ -116,7 +116,7 @@ swarm = Swarm(
     table=EventTable(
         (CLIENT, PaperSubmitted, "editor"),
         (CLIENT, PaperWithdrawn, "editor"),
-        ("editor", ReviewPlanned, ("reviewer", "chair", "typist", "translator")),
+        ("editor", ReviewPlanned, ("reviewer", "chair")),
         ("editor", DeadlineSet, "reviewer"),
         ("reviewer", AspectReviewed, ("chair", "archivst")),
         ("reviewer", Remark, "chair"),
