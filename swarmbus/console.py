@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from swarmbus.events import event_name
-from swarmbus.graph.text import escape
+from swarmbus.graph.text import printable
 from swarmbus.records import Envelope
 from swarmbus.results import Lifecycle
 
@@ -164,7 +164,7 @@ class RunProgress:
     def tell(self, line: str) -> None:
         """Show a line of text."""
         try:
-            self._console.print(Text(escape(line)))
+            self._console.print(Text(printable(line)))
         except OSError:
             return  # nobody reads it, and the run goes on
 
@@ -182,5 +182,5 @@ class RunProgress:
         for name, count in self.board.roles.items():
             numbers = (count.handled, count.again, count.failed, count.calls, count.tokens)
             cells = [Text(str(number) if number else "") for number in numbers]
-            table.add_row(Text(name), *cells, Text(escape(count.now), overflow="ellipsis", no_wrap=True))
+            table.add_row(Text(name), *cells, Text(printable(count.now), overflow="ellipsis", no_wrap=True))
         return table

@@ -104,9 +104,7 @@ def graph(
     picture = draw(swarm_of(target), view.value)
     text = FORMATS[format](picture)
     if format == GraphFormat.MERMAID and len(picture.edges) > mermaid.MOST_EDGES:
-        notice(
-            f"note: of {len(picture.edges)} edges Mermaid draws none, unless it is allowed more than {mermaid.MOST_EDGES}"
-        )
+        notice(f"note: {len(picture.edges)} edges; without further settings Mermaid draws {mermaid.MOST_EDGES} at most")
     if format == GraphFormat.TEXT and output is None:
         write_text(text)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from swarmbus.graph.picture import faults
+from swarmbus.graph.text import printable
 
 if TYPE_CHECKING:
     from swarmbus.graph.picture import Edge, Node, Picture
@@ -31,8 +32,7 @@ def to_dot(picture: Picture) -> str:
 
 def escape(text: str) -> str:
     """Return a quoted string that stands for exactly this text in a label: no escape, no HTML entity, one line."""
-    flat = text.replace("\0", "").replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
-    return '"' + flat.replace("\r", " ").replace("\n", " ") + '"'
+    return '"' + printable(text).replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;") + '"'
 
 
 def _node(node: Node) -> str:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from swarmbus.graph.picture import faults
+from swarmbus.graph.text import printable
 
 if TYPE_CHECKING:
     from swarmbus.graph.picture import Edge, Node, Picture
@@ -26,7 +27,7 @@ _CLASSES = {
     "broken": "stroke:#c0392b,stroke-width:2px,stroke-dasharray:4",
     "warned": "stroke:#b9770e,stroke-width:2px",
 }
-_PLAIN = re.compile(r"[^\w\s\-,:/()=.…]|\A\s*[-.:]|(?<=\d)\.(?=\s|\Z)")
+_MARKS = re.compile(r"[^\w\s\-,:/()=.…]|\A\s*[-.:]|(?<=\d)\.(?=\s|\Z)")
 """What has a meaning to Mermaid, to HTML or to the Markdown within a label."""
 
 
@@ -48,8 +49,7 @@ def to_mermaid(picture: Picture) -> str:
 
 def escape(text: str) -> str:
     """Return text for the inside of a quoted label: what could mean something is written as its number."""
-    flat = " ".join(text.split())
-    return _PLAIN.sub(lambda match: "".join(f"#{ord(character)};" for character in match[0]), flat)
+    return _MARKS.sub(lambda match: "".join(f"#{ord(character)};" for character in match[0]), printable(text))
 
 
 def _shape(node: Node) -> str:

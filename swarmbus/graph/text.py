@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 def to_text(picture: Picture) -> str:
     """Write a picture as text."""
-    names = {node.id: escape(_name(node)) for node in picture.nodes}
+    names = {node.id: printable(_name(node)) for node in picture.nodes}
     rows = [_row(edge, names, picture.view == "roles") for edge in picture.edges]
     lines = _aligned(rows)
     about = [(names[node.id], said) for node in picture.nodes if (said := _said(node))]
     if about:
         lines += ["", *_aligned(about)]
     if picture.findings:
-        lines += ["", *(escape(line) for finding in picture.findings for line in str(finding).splitlines())]
+        lines += ["", *(printable(line) for finding in picture.findings for line in str(finding).splitlines())]
     return "".join(f"{line}\n" for line in lines)
 
 
-def escape(text: str) -> str:
+def printable(text: str) -> str:
     """Return text that neither breaks a line nor controls a terminal."""
     return "".join(character if character.isprintable() else _escaped(character) for character in text)
 
@@ -42,9 +42,9 @@ def _name(node: Node) -> str:
 
 
 def _row(edge: Edge, names: dict[str, str], with_event: bool) -> tuple[str, ...]:
-    marks = escape("; ".join(edge.marks))
+    marks = printable("; ".join(edge.marks))
     if with_event:
-        return names[edge.source], f"--{escape(edge.event)}-->", names[edge.target], marks
+        return names[edge.source], f"--{printable(edge.event)}-->", names[edge.target], marks
     return names[edge.source], "-->", names[edge.target], marks
 
 
@@ -52,7 +52,7 @@ def _said(node: Node) -> str:
     if node.kind == "event":
         return "; ".join(faults(node.findings))
     facts = f"({', '.join(node.facts)})" if node.facts else ""
-    return escape(" ".join(part for part in (node.says, facts, "; ".join(faults(node.findings))) if part))
+    return printable(" ".join(part for part in (node.says, facts, "; ".join(faults(node.findings))) if part))
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
