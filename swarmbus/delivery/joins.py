@@ -139,10 +139,10 @@ class Join:
         promised = self._promised()
         if not promised:
             return items
-        named = {self._key_of(event) for event in self._contributions()} | {item.key for item in items}
-        named |= {self._key_of(self._value(i), *self._of_item(i), t.event) for i, t in self.failures.items()}
-        named |= {self._key_of(trouble.event) for trouble in self.loose_failures}
-        named |= {self._key_of(self._value(item)) for item in self.cancelled}
+        named = {self.key_of(event) for event in self._contributions()} | {item.key for item in items}
+        named |= {self.key_of(self._value(i), *self._of_item(i), t.event) for i, t in self.failures.items()}
+        named |= {self.key_of(trouble.event) for trouble in self.loose_failures}
+        named |= {self.key_of(self._value(item)) for item in self.cancelled}
         return items + tuple(MissingItem(None, key) for key in promised if key not in named)
 
     def joined(self) -> Joined[Any]:
@@ -154,14 +154,14 @@ class Join:
         failed = [
             FailedItem(
                 self._value(item),
-                self._key_of(self._value(item), *self._of_item(item), trouble.event),
+                self.key_of(self._value(item), *self._of_item(item), trouble.event),
                 trouble.failure,
                 tuple(self._of_item(item)),
             )
             for item, trouble in sorted(self.failures.items())
         ]
         failed += [
-            FailedItem(None, self._key_of(trouble.event), trouble.failure, ()) for trouble in self.loose_failures
+            FailedItem(None, self.key_of(trouble.event), trouble.failure, ()) for trouble in self.loose_failures
         ]
         cut = sorted(self.cancelled - self.taken.keys() - self.failures.keys())
         return Joined(
@@ -188,9 +188,10 @@ class Join:
 
     def _unnamed(self, item: int) -> MissingItem:
         value = self._value(item)
-        return MissingItem(value, self._key_of(value))
+        return MissingItem(value, self.key_of(value))
 
-    def _key_of(self, *sources: Any) -> str | None:
+    def key_of(self, *sources: Any) -> str | None:
+        """Return the key that the first source with a field of that name carries; None where the join names none."""
         field = self.handler.wiring.key
         if field is None:
             return None

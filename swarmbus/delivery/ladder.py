@@ -49,7 +49,7 @@ def ask_menders(book: Book, delivery: Delivery, failure: Failure, at: float) -> 
         event=failure.event,
         event_id=failure.event_id,
         item=failure.item,
-        key=failure.key,
+        key=_key(book, delivery),
         attempt=failure.attempt,
         error_type=failure.error_type,
         message=failure.message,
@@ -80,6 +80,16 @@ def _wanted(book: Book, delivery: Delivery) -> frozenset[int]:
     found = ((column, book.belongs(column, delivery)[0]) for column in reach if column >= FIRST_JOIN)
     columns = frozenset(column for column, join in found if join is not None and join.open)
     return columns or frozenset((RESULT if book.topology.result is not None else ALIVE,))
+
+
+def _key(book: Book, delivery: Delivery) -> str | None:
+    """Return the key under which the nearest join that names its contributions knows a delivery."""
+    for column in delivery.handler.reach:
+        join, _ = book.belongs(column, delivery) if column >= FIRST_JOIN else (None, -1)
+        key = join.key_of(delivery.value, delivery.envelope.event) if join is not None else None
+        if key is not None:
+            return key
+    return None
 
 
 def mender_done(book: Book, mender: Delivery, failure: Failure | None) -> None:
