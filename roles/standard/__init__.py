@@ -11,7 +11,8 @@ from roles.standard.events import (
     TaskSubmitted,
 )
 from roles.standard.executor import Executor
-from roles.standard.planner import NoUsablePlan, Plan, Planner
+from roles.standard.plan import Plan
+from roles.standard.planner import NoUsablePlan, Planner
 from roles.standard.swarm import standard_swarm, standard_table
 
 __all__ = [
