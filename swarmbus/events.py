@@ -198,6 +198,8 @@ class _Guarding:
         for name, guard in self._guards:
             try:
                 values[name] = guard(values[name])
+            except RecursionError as error:
+                raise ValueError(f"{type(event).__name__}.{name} holds itself, or is nested too deeply") from error
             except ValueError as error:
                 raise ValueError(f"{type(event).__name__}.{name} {error}") from error
         return event

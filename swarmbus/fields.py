@@ -85,7 +85,7 @@ def members(annotation: Any) -> tuple[Any, ...]:
 
 def describe(annotation: Any) -> str:
     """Return an annotation as a reader would write it."""
-    if isinstance(annotation, type) and not get_args(annotation):
+    if isinstance(annotation, TypeVar) or (isinstance(annotation, type) and not get_args(annotation)):
         return annotation.__name__
     return str(annotation).replace("typing.", "").replace("collections.abc.", "")
 
@@ -208,6 +208,11 @@ def _refuse_loopholes(model: type[BaseModel]) -> None:
         raise EventClassError(f"{model.__name__} must stay frozen; drop frozen=False")
     if model.model_config.get("extra") == "allow":
         raise EventClassError(f'{model.__name__} allows fields without a type; drop extra="allow", use a FrozenDict')
+    decorators = model.__pydantic_decorators__
+    if decorators.field_serializers or decorators.model_serializers:
+        raise EventClassError(
+            f"{model.__name__} has a serializer of its own; drop it, JSON is written as the fields say"
+        )
     if model.__private_attributes__:
         names = ", ".join(model.__private_attributes__)
         raise EventClassError(f"{model.__name__} has private attributes ({names}), which JSON would lose; use fields")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypeAlias, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypeAlias, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -259,7 +259,9 @@ class _Reader:
             hint = "name an event that carries it" if builtin else f"derive it from Event: class {name}(Event)"
             self._report("SB107", f"has {place} with {name}, which is not an Event", hint, name)
         else:
-            self._report("SB109", f"has {place} with {name}, which stands for no class", "name the event class itself")
+            variable = isinstance(part, TypeVar)
+            hint = f"bind {name} in a subclass" if variable else "name the event class itself"
+            self._report("SB109", f"has {place} with {name}, which stands for no class", hint)
 
     def _report_parameters(self, names: list[str], wanted: str, hint: str) -> None:
         taken = ", ".join(names) or "nothing"

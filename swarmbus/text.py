@@ -6,6 +6,7 @@ reports.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import re
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -51,7 +52,7 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
 
 
 def _clean(value: Any) -> tuple[Any, int]:
-    if isinstance(value, str) and type(value) is str:
+    if type(value) is str:
         return clean_text(value)
     if isinstance(value, BaseModel):
         changed, count = _clean_each(value.__dict__.items())
@@ -62,6 +63,9 @@ def _clean(value: Any) -> tuple[Any, int]:
     if isinstance(value, (tuple, frozenset)):
         items, count = _clean_each(value)
         return (_rebuilt(value, items), count) if count else (value, 0)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parts, count = _clean_each((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
+        return (dataclasses.replace(value, **dict(parts)), count) if count else (value, 0)
     return value, 0
 
 

@@ -19,7 +19,16 @@ from typing import Annotated, Any, Generic, Literal, NamedTuple, TypedDict, Type
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SecretStr,
+    ValidationError,
+    computed_field,
+    model_serializer,
+)
 
 from swarmbus.errors import EventClassError, EventEncodingError
 from swarmbus.events import Event, HandlerFailed, event_name, event_version, from_json, snake_case, to_json
@@ -179,9 +188,11 @@ def test_a_frozen_model_that_holds_something_mutable_is_refused_too() -> None:
         holding(tuple[Holder, ...])
 
 
-def test_private_attributes_and_excluded_fields_are_refused() -> None:
+def test_private_attributes_serializers_and_excluded_fields_are_refused() -> None:
     with pytest.raises(EventClassError, match="private attributes"):
         type("Odd", (Event,), {"_cache": PrivateAttr(0)})
+    with pytest.raises(EventClassError, match="serializer of its own"):
+        type("Odd", (Event,), {"_write": model_serializer()(lambda self: "odd")})
     with pytest.raises(EventClassError, match="excluded from JSON"):
         holding(int, value=Field(exclude=True))
 
@@ -315,6 +326,27 @@ def test_a_field_of_type_any_carries_frozen_json() -> None:
     assert there_and_back(event) == event
     assert event.model_dump_json() == '{"value":[1,{"a":[true,null]}]}'
     assert hash(event) == hash(there_and_back(event))
+
+
+def test_a_value_that_holds_itself_is_refused() -> None:
+    value: list[Any] = []
+    value.append(value)
+    with pytest.raises(ValidationError, match="holds itself"):
+        holding(Any)(value=value)
+
+
+def test_computed_fields_are_not_written() -> None:
+    class Summed(Event):
+        parts: tuple[int, ...]
+
+        @computed_field  # type: ignore[prop-decorator]
+        @property
+        def total(self) -> int:
+            return sum(self.parts)
+
+    event = Summed(parts=(1, 2))
+    assert to_json(event) == b'{"parts":[1,2]}'
+    assert there_and_back(event).total == 3
 
 
 def test_a_time_zone_keeps_its_instant() -> None:

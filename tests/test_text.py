@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pytest
@@ -23,6 +24,11 @@ class Corner(NamedTuple):
     x: int
 
 
+@dataclass(frozen=True)
+class Size:
+    unit: str
+
+
 class Heard(Event):
     text: str
     count: int = 0
@@ -30,6 +36,7 @@ class Heard(Event):
     words: frozenset[str] = frozenset()
     notes: FrozenDict[str, str] = FrozenDict()
     corner: Corner = Corner("a", 1)
+    size: Size = Size("mm")
     more: Any = None
 
 
@@ -66,17 +73,19 @@ def test_an_event_is_cleaned_all_through() -> None:
         words=frozenset({bad}),
         notes=FrozenDict({bad: bad}),
         corner=Corner(bad, 1),
+        size=Size(bad),
         more=[{"deep": bad}],
     )
     good = "x\ufffd"
     cleaned, count = clean_event(event)
-    assert count == 7
+    assert count == 8
     assert cleaned == Heard(
         text=good,
         quotes=(Quote(text="fine"), Quote(text=good)),
         words=frozenset({good}),
         notes=FrozenDict({good: good}),
         corner=Corner(good, 1),
+        size=Size(good),
         more=[{"deep": good}],
     )
     assert b"\\u0000" not in to_json(cleaned)

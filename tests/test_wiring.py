@@ -644,7 +644,7 @@ class DecoratedPlain(Role):
         (TakesHidden, ["SB109"], "uses the name Hidden in parameter event, which is not defined at run time"),
         (ReturnsHidden, ["SB109"], "uses the name Hidden in the return annotation"),
         (HidesContext, ["SB113"], "takes event, ctx beside context and state"),
-        (Unbound, ["SB109"], "~E, which stands for no class"),
+        (Unbound, ["SB109"], "E, which stands for no class"),
         (TooMany, ["SB113"], "takes event, other beside context and state, but is called with one event"),
         (KeywordOnly, ["SB113"], "keyword-only parameter ctx"),
         (TwoContexts, ["SB113"], "two parameters for its context"),
