@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, overload
 
 import anyio
 from anyio import lowlevel
@@ -26,6 +26,8 @@ from swarmbus.thinking.tools import toolset
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
+
+    from anyio.streams.memory import MemoryObjectReceiveStream
 
     from swarmbus.calls import CallLog
     from swarmbus.messages import Content
@@ -60,6 +62,11 @@ class Agent:
 
     A run goes on from the history of the runs before it. Runs that overlap fork the history: none of them sees the
     others, and the agent's own history stays as it was before them; each result has its fork.
+
+    Raises:
+        UnknownModel: nothing resolves the model's name.
+        UnknownPrice: `limits.usd` is set, and the model's price is not known.
+        ToolDefinitionError: a tool's signature says too little, or two have one name.
     """
 
     def __init__(
@@ -101,11 +108,6 @@ class Agent:
             role: the role that events and tools name.
             delivery: the delivery that events name and idempotency keys depend on.
             queues: whether all waiting texts of `steer` and `follow_up` enter together, or one at a time.
-
-        Raises:
-            UnknownModel: nothing resolves the model's name.
-            UnknownPrice: `limits.usd` is set, and the model's price is not known.
-            ToolDefinitionError: a tool's signature says too little, or two have one name.
         """
         self.model = resolve_model(model)
         self.instructions = instructions
@@ -262,7 +264,7 @@ class AgentStream:
             group.start_soon(watch)
             with receive:
                 try:
-                    yield _until(receive, failure)
+                    yield _Events(receive, failure)
                 except Exception as error:  # noqa: BLE001  # raised again below, without a group around it
                     problem = error
             group.cancel_scope.cancel()
@@ -270,11 +272,23 @@ class AgentStream:
             raise problem
 
 
-async def _until(receive: Any, failure: list[Exception]) -> AsyncIterator[LoopEvent]:
-    async for event in receive:
-        yield event
-    if failure:
-        raise failure[0]
+class _Events:
+    """The events as they come in, then the error that ended the run, if one did."""
+
+    def __init__(self, receive: MemoryObjectReceiveStream[LoopEvent], failure: list[Exception]) -> None:
+        self._receive = receive
+        self._failure = failure
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> LoopEvent:
+        try:
+            return await self._receive.receive()
+        except anyio.EndOfStream:
+            if self._failure:
+                raise self._failure[0] from None
+            raise StopAsyncIteration from None
 
 
 @dataclass(slots=True, eq=False)

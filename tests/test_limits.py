@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from swarmbus.errors import AgentStopped, UnknownPrice
+from swarmbus.messages import AssistantMessage, ModelReply, ToolCall, Usage, UserMessage
+from swarmbus.thinking.agent import Agent
+from swarmbus.thinking.limits import Budget, Limits, Repetition
+from swarmbus.thinking.models.scripted import ScriptedModel, call
+from swarmbus.thinking.tool_result import ToolResult
+from swarmbus.thinking.tools import tool
+
+pytestmark = pytest.mark.anyio
+
+FREE = {"turns": None, "tokens": None, "repeated_calls": None, "errors_per_tool": None}
+
+
+@tool
+async def count(n: int) -> int:
+    """Count."""
+    return n
+
+
+def reply(tokens: int, n: int) -> ModelReply:
+    return ModelReply(AssistantMessage("", (call("count", n=n),)), Usage(tokens, calls=1), "tool_calls")
+
+
+async def stopped(script: list[Any], **limits: Any) -> tuple[AgentStopped, ScriptedModel]:
+    model = ScriptedModel(script)
+    with pytest.raises(AgentStopped) as caught:
+        await Agent(model, tools=[count], limits=Limits(**{**FREE, **limits})).run("go")
+    return caught.value, model
+
+
+async def test_the_last_turn_asks_for_the_answer_without_tools() -> None:
+    model = ScriptedModel([call("count", n=1), call("count", n=2), "what I have"])
+    result = await Agent(model, tools=[count], limits=Limits(turns=3)).run("go")
+    assert (result.output, result.stop_reason) == ("what I have", "turns")
+    assert [len(request.tools) for request in model.requests] == [1, 1, 0]
+    last = model.requests[-1].messages[-1]
+    assert isinstance(last, UserMessage)
+    assert "last turn" in last.text
+
+
+async def test_a_model_that_never_stops_calling_makes_as_many_requests_as_the_limit() -> None:
+    error, model = await stopped([call("count", n=n) for n in range(9)], turns=4)
+    assert (error.reason, len(model.requests)) == ("turns", 4)
+    assert error.messages[-1].content.startswith('{"ok":false,"error":"skipped"')  # type: ignore[union-attr]
+
+
+async def test_a_single_turn_keeps_its_tools() -> None:
+    model = ScriptedModel(["42"])
+    result = await Agent(model, tools=[count], limits=Limits(turns=1)).run("go")
+    assert (result.stop_reason, len(model.requests[0].tools)) == ("done", 1)
+
+
+async def test_tokens_are_checked_before_the_tools_of_a_reply_run() -> None:
+    error, model = await stopped([reply(60, 1), reply(60, 2), "never"], tokens=100)
+    assert (error.reason, len(model.requests)) == ("tokens", 2)
+    results = [message.content for message in error.messages if message.role == "tool"]
+    assert results[0] == "1"
+    assert "120 of 100 tokens" in str(results[1])
+
+
+async def test_an_answer_that_crosses_the_limit_is_still_an_answer() -> None:
+    model = ScriptedModel([ModelReply(AssistantMessage("42"), Usage(500, calls=1))])
+    assert (await Agent(model, limits=Limits(tokens=100)).run("go")).output == "42"
+
+
+async def test_tokens_that_the_server_does_not_count_are_estimated_and_marked() -> None:
+    error, _ = await stopped([call("count", n=n) for n in range(99)], tokens=1000)
+    assert error.reason == "tokens"
+    result = await Agent(ScriptedModel(["four"])).run("twelve characters")
+    assert result.usage == Usage(input_tokens=9, output_tokens=5, calls=1, estimated=True)
+
+
+async def test_tool_calls_beyond_the_limit_do_not_run() -> None:
+    error, _ = await stopped([call("count", n=1), [call("count", n=2), call("count", n=3)]], tool_calls=2)
+    assert error.reason == "tool_calls"
+    contents = [message.content for message in error.messages if message.role == "tool"]
+    assert contents[:2] == ["1", "2"]
+    assert "more than 2 tool calls" in str(contents[2])
+
+
+async def test_the_seconds_end_a_model_call_under_way() -> None:
+    import anyio
+
+    async def never(request: object) -> str:
+        await anyio.sleep_forever()
+        return ""
+
+    error, _ = await stopped([never], seconds=0.02)
+    assert error.reason == "seconds"
+
+
+async def test_a_tool_under_way_is_not_cut_by_the_seconds() -> None:
+    import anyio
+
+    done = []
+
+    @tool
+    async def slow() -> str:
+        """Wait."""
+        await anyio.sleep(0.05)
+        done.append("slow")
+        return "x"
+
+    model = ScriptedModel([call("slow"), "never"])
+    with pytest.raises(AgentStopped) as caught:
+        await Agent(model, tools=[slow], limits=Limits(seconds=0.02)).run("go")
+    assert (caught.value.reason, done, len(model.requests)) == ("seconds", ["slow"], 1)
+
+
+async def test_a_money_limit_without_a_known_price_is_an_error_at_the_start() -> None:
+    with pytest.raises(UnknownPrice):
+        Agent(ScriptedModel(["x"]), limits=Limits(usd=1.0))
+
+
+@pytest.mark.parametrize("wrong", [{"turns": 0}, {"seconds": -1}, {"repeated_calls": 0}])
+def test_a_limit_of_nothing_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Limits(**wrong)
+
+
+def test_a_budget_limits_hops_by_default() -> None:
+    assert Budget() == Budget(tokens=None, usd=None, calls=None, seconds=None, hops=1000)
+
+
+OK = ToolResult.returned("same")
+BAD = ToolResult.failed("raised", "no")
+
+
+def used(result: ToolResult, arguments: str = "{}", name: str = "f") -> tuple[ToolCall, ToolResult]:
+    return ToolCall("id", name, arguments), result
+
+
+@pytest.mark.parametrize(
+    ("turns", "reason"),
+    [
+        pytest.param([[used(BAD)], [used(BAD)], [used(BAD)]], "repeated_calls", id="same-call-fails"),
+        pytest.param([[used(OK)], [used(OK)], [used(OK)]], "repeated_results", id="same-result"),
+        pytest.param(
+            [[used(BAD, "1")], [used(BAD, "2")], [used(BAD, "3")]], "errors_per_tool", id="tool-fails-in-each-turn"
+        ),
+        pytest.param([[used(BAD)] * 5, [used(BAD)] * 5], None, id="one-turn-counts-once"),
+        pytest.param(
+            [[used(BAD, "1")], [used(BAD, "2")], [used(OK, "3")], [used(BAD, "4")]], None, id="success-starts-anew"
+        ),
+        pytest.param(
+            [[used(OK)], [used(OK)], [used(ToolResult.returned("other"))], [used(OK)]], None, id="result-changes"
+        ),
+        pytest.param(
+            [[used(BAD, name="a"), used(OK, "1")], [used(BAD, name="b"), used(OK, "2")], [used(OK, "3")]],
+            None,
+            id="each-tool-for-itself",
+        ),
+    ],
+)
+def test_repetition_is_noticed(turns: list[list[tuple[ToolCall, ToolResult]]], reason: str | None) -> None:
+    repetition = Repetition(Limits())
+    noticed = [repetition.observe(turn) for turn in turns]
+    assert noticed[:-1] == [None] * (len(turns) - 1)
+    assert (noticed[-1] or [None])[0] == reason
