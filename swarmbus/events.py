@@ -97,7 +97,7 @@ class Event(BaseModel):
         """Return a copy in which the fields of `update` have new values, which are validated."""
         if not update:
             return super().model_copy(deep=deep)
-        return type(self)(**{**self.__dict__, **update})
+        return type(self).model_validate({**self.__dict__, **update}, by_alias=False, by_name=True)
 
 
 def snake_case(name: str) -> str:

@@ -25,7 +25,19 @@ from typing_extensions import TypeAliasType, is_typeddict
 
 from swarmbus.errors import EventClassError
 from swarmbus.frozen import FrozenDict
-from swarmbus.guards import Guard, entries, exactly, freeze_json, items, one_of, optional, require_zone, round_trip
+from swarmbus.guards import (
+    Guard,
+    entries,
+    exactly,
+    freeze_json,
+    items,
+    one_of,
+    optional,
+    require_finite,
+    require_utf8,
+    require_zone,
+    round_trip,
+)
 
 if typing.TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -95,6 +107,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self._read: dict[type, Guard] = {}
+        self._foreign = False  # inside a model that is no event, and so is configured otherwise
         self._containers: dict[Any, Callable[[str, Any], Guard | None]] = {
             tuple: self._items,
             frozenset: self._items,
@@ -140,6 +153,8 @@ class _Reader:
             return require_zone
         if issubclass(origin, enum.Enum):
             return None if all(isinstance(member.value, (str, int)) for member in origin) else round_trip(kind)
+        if self._foreign and issubclass(origin, (float, bytes)):
+            return require_finite if issubclass(origin, float) else require_utf8
         if issubclass(origin, _SAFE):
             return None
         for mutable, remedy in _MUTABLE:
@@ -183,13 +198,14 @@ class _Reader:
             remedy = f"its instances can be changed; make it frozen: class {model.__name__}(BaseModel, frozen=True)"
             raise _refused(path, model, remedy)
         if model not in self._read:
-            self._read[model] = exactly(model)
+            guards: dict[str, Guard] = {}
+            self._read[model] = exactly(model, guards)
             _refuse_loopholes(model)
-            guarded = hasattr(model, "__swarmbus_name__")  # an event has seen to its own fields
-            fields = model.__pydantic_fields__.items()
-            needs = [self.field(model, name, info) or float in members(info.annotation) for name, info in fields]
-            if any(needs) and not guarded:
-                self._read[model] = round_trip(model)
+            if not hasattr(model, "__swarmbus_name__"):  # an event sees to its own fields
+                outer, self._foreign = self._foreign, True
+                fields = model.__pydantic_fields__.items()
+                guards |= {name: guard for name, info in fields if (guard := self.field(model, name, info))}
+                self._foreign = outer
         return self._read[model]
 
     def _record(self, path: str, record: type) -> Guard:

@@ -8,18 +8,20 @@ import decimal
 import enum
 import math
 import pathlib
+import re
 import socket
 import subprocess
 import sys
 import timeit
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Generic, Literal, NamedTuple, TypedDict, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, TypedDict, TypeVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import (
+    AnyUrl,
     BaseModel,
     ConfigDict,
     Field,
@@ -29,6 +31,7 @@ from pydantic import (
     computed_field,
     model_serializer,
 )
+from typing_extensions import TypeAliasType
 
 from swarmbus.errors import EventClassError, EventEncodingError
 from swarmbus.events import Event, HandlerFailed, event_name, event_version, from_json, snake_case, to_json
@@ -39,6 +42,14 @@ T = TypeVar("T")
 
 class Color(enum.Enum):
     RED = "red"
+
+
+class Ratio(enum.Enum):
+    HALF = (1, 2)
+
+
+UserId = NewType("UserId", int)
+Several = TypeAliasType("Several", tuple[T, ...], type_params=(T,))
 
 
 class Corner(NamedTuple):
@@ -55,6 +66,12 @@ class Base(BaseModel, frozen=True):
     a: int
 
 
+@dataclasses.dataclass(frozen=True)
+class Stay:
+    since: dt.datetime
+    tags: frozenset[str] = frozenset()
+
+
 class Child(Base, frozen=True):
     b: int
 
@@ -67,6 +84,24 @@ class Circle(BaseModel, frozen=True):
 class Square(BaseModel, frozen=True):
     kind: Literal["square"] = "square"
     size: int
+
+
+Shape = TypeAliasType("Shape", Annotated[Circle | Square, Field(discriminator="kind")])
+
+
+class Triangle(Circle, frozen=True):
+    pass
+
+
+class Noted(BaseModel, frozen=True):
+    """A model that is no event, with fields that need a look at their values."""
+
+    level: float = 0
+    at: dt.datetime | None = None
+    more: Any = None
+    data: bytes = b""
+    levels: tuple[float, ...] = ()
+    base: Base | None = None
 
 
 class Thawed(BaseModel):
@@ -261,6 +296,22 @@ def test_a_misspelt_field_is_refused() -> None:
         (tuple[Annotated[Circle | Square, Field(discriminator="kind")], ...], (Square(size=1), Circle(size=2))),
         (Measured, Measured(name="a", count=1, level=2)),
         (str | uuid.UUID, "text"),
+        (UserId, UserId(3)),
+        (Shape, Square(size=1)),
+        (Shape | None, None),
+        (Several[int], (1, 2)),
+        (Stay, Stay(dt.datetime(2026, 1, 1, tzinfo=dt.UTC), frozenset({"x"}))),
+        (Noted, Noted()),
+        (Noted, Noted(data=b"abcd", levels=(1.0, 2.0), base=Base(a=1))),
+        (float | Base | Color, 3.0),
+        (Noted, Noted(level=0.5, at=dt.datetime(2026, 1, 1, tzinfo=dt.UTC), more="x")),
+        (tuple[Any, ...], (1, "a")),
+        (tuple[dt.datetime, str], (dt.datetime(2026, 1, 1, tzinfo=dt.UTC), "a")),
+        (FrozenDict[str, Any], FrozenDict({"a": (1,)})),
+        (FrozenDict[str, dt.datetime], FrozenDict({"a": dt.datetime(2026, 1, 1, tzinfo=dt.UTC)})),
+        (FrozenDict[Color, int], FrozenDict({Color.RED: 1})),
+        (re.Pattern[str], re.compile("a+")),
+        (AnyUrl, AnyUrl("https://example.org/")),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -284,6 +335,26 @@ def test_a_value_comes_back_from_json_with_its_exact_type(annotation: Any, value
         (FrozenDict[str, Base], FrozenDict({"x": Child(a=1, b=2)}), "holds a Child"),
         (Base | int, Child(a=1, b=2), "holds a Child"),
         (str | uuid.UUID, str(uuid.UUID(int=1)), "holds a str.*back as UUID"),
+        (tuple[Any, ...], ({1},), "holds a set"),
+        (tuple[dt.datetime, str], (dt.datetime(2026, 1, 1), "a"), "time zone"),  # noqa: DTZ001
+        (FrozenDict[str, dt.datetime], {"a": dt.datetime(2026, 1, 1)}, "time zone"),  # noqa: DTZ001
+        (FrozenDict[tuple[int, int], str], {(1, 2): "a"}, "does not survive JSON"),
+        (
+            Annotated[Circle | Square, Field(discriminator="kind")],
+            Triangle(size=1),
+            "holds a Triangle.*list it",
+        ),
+        (Stay, Stay(dt.datetime(2026, 1, 1)), "time zone"),  # noqa: DTZ001
+        (Noted, Noted(level=math.nan), "holds nan"),
+        (Noted, Noted(at=dt.datetime(2026, 1, 1)), "time zone"),  # noqa: DTZ001
+        (Noted, Noted(more=[1]), "has a more in which JSON would bring back a list as another type"),
+        (Noted, Noted(more=(1,)), "has a more in which JSON would bring back a tuple as another type"),
+        (Noted, Noted(more=lambda: 1), "holds a function"),
+        (Noted, Noted(data=b"\xff"), "decode"),
+        (Noted, Noted(levels=(1.0, math.inf)), "holds inf"),
+        (Noted, Noted(base=Child(a=1, b=2)), "holds a Child"),
+        (int | Color | str, Color.RED, "holds a Color, which JSON would bring back as str"),
+        (Ratio, Ratio.HALF, "does not survive JSON"),
         (Any, {1, 2}, "holds a set"),
         (Any, b"x", "holds a bytes"),
         (Any, pathlib.Path("x"), "holds a PosixPath"),
@@ -412,6 +483,7 @@ def test_aliases_are_for_construction_alone() -> None:
     event = Aliased.model_validate({"from": "a"})
     assert to_json(event) == b'{"from_":"a"}'
     assert there_and_back(event) == event
+    assert event.model_copy(update={"from_": "b"}).from_ == "b"
 
 
 @pytest.mark.parametrize(
@@ -452,6 +524,22 @@ def test_parametrised_events_are_their_own_classes_below_the_open_one() -> None:
 def test_names_do_not_depend_on_the_module() -> None:
     moved = type("Measured", (Event,), {"__module__": "__main__"})
     assert event_name(moved) == event_name(Measured)
+
+
+def test_a_class_can_be_written_before_a_name_that_it_uses() -> None:
+    class Early(Event):
+        later: Soon | None = None
+
+    class Soon(BaseModel, frozen=True):
+        count: int
+
+    Early.model_rebuild()
+    assert there_and_back(Early(later=Soon(count=1))) == Early(later=Soon(count=1))
+
+
+def test_a_copy_without_changes_is_equal() -> None:
+    event = Measured(name="a", count=1, level=0.5)
+    assert event.model_copy() == event
 
 
 def test_the_framework_says_which_delivery_failed() -> None:
