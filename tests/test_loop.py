@@ -9,7 +9,16 @@ from pydantic import BaseModel
 from support.histories import history_faults
 from swarmbus.calls import CallKind, CallRecord
 from swarmbus.errors import AgentStopped, IncompleteAnswer, ServerFault
-from swarmbus.messages import AssistantMessage, ModelReply, ModelRequest, ToolCall, ToolMessage, Usage, UserMessage
+from swarmbus.messages import (
+    AssistantMessage,
+    ModelReply,
+    ModelRequest,
+    StreamPart,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
 from swarmbus.thinking.agent import Agent
 from swarmbus.thinking.hooks import Block, Change, Hooks, NextTurn
 from swarmbus.thinking.limits import Limits
@@ -479,7 +488,7 @@ async def test_equal_questions_asked_side_by_side_match_in_any_order() -> None:
     log = MemoryLog()
     model = ScriptedModel(["one", "two"])
     for source in (model, ScriptedModel([])):
-        answers = []
+        answers: list[str] = []
 
         async def ask(source: ScriptedModel = source, answers: list[str] = answers) -> None:
             answers.append((await Agent(source, calls=log).run("same")).output)
@@ -531,7 +540,8 @@ async def test_hooks_before_and_after_a_tool_call() -> None:
                 return Change({"a": "x"})
             case 4:
                 raise RuntimeError("broken")
-        return None
+            case _:
+                return None
 
     async def after(wish: ToolCall, result: ToolResult) -> ToolResult:
         return ToolResult.returned("redacted") if result.data == 22 else result
@@ -654,7 +664,8 @@ async def test_a_stream_without_a_reply_is_an_error() -> None:
         name = "mute"
 
         async def stream(self, request: ModelRequest) -> Any:
-            for part in ():
+            nothing: tuple[StreamPart, ...] = ()
+            for part in nothing:
                 yield part
 
     with pytest.raises(IncompleteAnswer):

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from swarmbus.errors import NotAuthorised, ServerFault, UnknownModel
@@ -16,10 +14,9 @@ REQUEST = ModelRequest((UserMessage("hello"),))
 
 
 @pytest.fixture
-def echo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def echo(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_registered", {})
     register_model("echo", lambda name: ScriptedModel([f"echo {name}"], name=f"echo:{name}"))
-    yield
 
 
 def test_a_model_resolves_to_itself() -> None:

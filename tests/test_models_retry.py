@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import anyio
+import pytest
+
+from support.fake_openai import ChatRequest, Reply, fake_server, refuse, say
+from swarmbus.errors import ModelError, NotTheApi, RateLimited, ServerFault
+from swarmbus.messages import AssistantMessage, ModelReply, Restarted, StreamPart
+from swarmbus.thinking.agent import Agent
+from swarmbus.thinking.models.openai import OpenAIModel
+from swarmbus.thinking.models.retry import Gate, Retries, retried
+from swarmbus.thinking.models.servers import SERVERS
+
+pytestmark = pytest.mark.anyio
+
+QUICK = Retries(attempts=3, rate_limits=5, first_delay=0.001, longest_delay=0.1)
+REPLY = ModelReply(AssistantMessage("ok"))
+
+
+async def tried(*outcomes: ModelError | ModelReply, retries: Retries = QUICK) -> tuple[list[StreamPart], int]:
+    tries = 0
+
+    async def attempt() -> AsyncGenerator[StreamPart, None]:
+        nonlocal tries
+        outcome = outcomes[min(tries, len(outcomes) - 1)]
+        tries += 1
+        if isinstance(outcome, ModelError):
+            raise outcome
+        yield outcome
+
+    try:
+        return [part async for part in retried(attempt, Gate(), retries)], tries
+    except ModelError as error:
+        error.args = (tries,)
+        raise
+
+
+async def test_a_passing_failure_is_tried_again_and_announced() -> None:
+    parts, tries = await tried(ServerFault("busy"), REPLY)
+    assert tries == 2
+    assert isinstance(parts[0], Restarted)
+    assert parts[0].reason == "busy"
+    assert parts[1] == REPLY
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [
+        pytest.param(ServerFault("x"), 3, id="passing"),
+        pytest.param(RateLimited("x"), 5, id="rate-limit"),
+        pytest.param(NotTheApi("x"), 1, id="final"),
+        pytest.param(RateLimited("x", exhausted=True), 1, id="quota"),
+        pytest.param(ServerFault("x", retry_after=9.0), 1, id="asks-to-wait-too-long"),
+    ],
+)
+async def test_tries_are_counted_exactly(error: ModelError, tries: int) -> None:
+    with pytest.raises(type(error)) as caught:
+        await tried(error)
+    assert caught.value.args == (tries,)
+
+
+@pytest.mark.parametrize("tries", [1, 2, 3, 20])
+def test_delays_grow_up_to_a_cap_and_differ(tries: int) -> None:
+    retries = Retries(first_delay=1, longest_delay=10)
+    delays = {retries.delay(tries) for _ in range(50)}
+    longest = min(2 ** (tries - 1), 10)
+    assert longest / 2 <= min(delays) < max(delays) <= longest
+
+
+async def test_the_number_of_requests_to_a_failing_server_is_exactly_the_documented_one() -> None:
+    async with fake_server(lambda request: refuse(500, "no")) as server:
+        model = OpenAIModel("m", family=SERVERS["generic"], url=server.url, key="", retries=QUICK)
+        with pytest.raises(ServerFault):
+            await Agent(model).run("x")
+    assert len(server.requests) == QUICK.attempts
+
+
+async def test_a_fan_out_over_the_rate_limit_gets_through_together() -> None:
+    """Twenty agents on a server that takes five requests per window and says how long to wait."""
+    window, wait, most = 0.2, 0.3, 5
+    taken: list[float] = []
+    closed_until = 0.0
+    early = 0
+
+    def answer(request: ChatRequest) -> Reply:
+        nonlocal closed_until, early
+        now = time.monotonic()
+        early += now < closed_until - 0.005
+        recent = [start for start in taken if now - start < window]
+        if len(recent) >= most:
+            closed_until = max(closed_until, now + wait)
+            return refuse(429, "slow down", {"retry-after-ms": str(int(wait * 1000))})
+        taken.append(now)
+        return say("ok")
+
+    outputs: list[str] = []
+    async with fake_server(answer) as server:
+        retries = Retries(first_delay=0.01)
+        model = OpenAIModel("m", family=SERVERS["generic"], url=server.url, key="", retries=retries)
+
+        async def ask(number: int) -> None:
+            outputs.append((await Agent(model).run(str(number))).output)
+
+        async with model.open(), anyio.create_task_group() as group:
+            for number in range(20):
+                group.start_soon(ask, number)
+    assert outputs == ["ok"] * 20
+    assert len(server.requests) <= 80
+    assert early <= 20  # those of the first burst, under way when the first refusal came
+
+
+async def test_calls_wait_while_the_gate_is_closed() -> None:
+    gate = Gate()
+    started = await gate.enter()
+    gate.refused(started, 0.05)
+    gate.leave()
+    begun = anyio.current_time()
+    await gate.enter()
+    assert anyio.current_time() - begun >= 0.05
+
+
+async def test_a_burst_of_refusals_narrows_the_gate_once() -> None:
+    gate = Gate()
+    starts = [await gate.enter() for _ in range(8)]
+    for start in starts:
+        gate.refused(start, 0.0)
+    most: Any = gate._most
+    assert most == 4
