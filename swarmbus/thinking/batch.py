@@ -46,20 +46,6 @@ class Batch:
         self._open_ids: set[str] = set()
         self.results: dict[int, ToolResult] = {}
 
-    def may_run_beyond(self, deadline: float) -> bool:
-        """Say whether a call may still be under way, within its own time limit, at a time on anyio's clock."""
-        if deadline == math.inf:
-            return False
-        return any(self._latest_end(call) >= deadline for call in self._calls)
-
-    def _latest_end(self, call: ToolCall) -> float:
-        tool = self._setup.tools.get(call.name)
-        limit = self._limit(tool) if tool is not None else 0
-        return math.inf if limit is None else self._state.now + limit
-
-    def _limit(self, tool: Tool[..., Any]) -> float | None:
-        return tool.options.timeout or self._setup.limits.tool_timeout
-
     async def run(self, given: Mapping[int, ToolResult]) -> None:
         """Give each call its result.
 
@@ -180,7 +166,7 @@ class Batch:
         return arguments
 
     async def _execute(self, tool: Tool[..., Any], call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
-        limit = self._limit(tool)
+        limit = self._setup.time_limit(tool)
         deadline = math.inf if limit is None else anyio.current_time() + limit
         with CancelScope(deadline=deadline) as scope:
             try:

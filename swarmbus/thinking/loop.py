@@ -121,18 +121,18 @@ async def _answer_calls(
     """Give each call its result, in the order of the calls, in every case; note what repeats itself."""
     calls = reply.message.tool_calls
     batch = Batch(setup, state, calls)
-    if batch.may_run_beyond(state.deadline):  # tools have their own time limits; only model calls are given up
-        clock.deadline = math.inf
+    if state.now + setup.longest_tool >= state.deadline:
+        clock.deadline = math.inf  # tools have time limits of their own; only model calls are given up
     try:
         await batch.run(verdict.results)
     finally:
         if clock.deadline != state.deadline:
             clock.deadline = state.deadline
-        results = [batch.results[position] for position in range(len(calls))]
-        state.messages.extend(_message(setup, state, call, result) for call, result in zip(calls, results, strict=True))
+        for position, call in enumerate(calls):
+            state.messages.append(_message(setup, state, call, batch.results[position]))
     if verdict.answer is NO_ANSWER:
         state.tool_calls += len(calls) - len(verdict.results)
-        outcomes = ((call, result) for call, result in zip(calls, results, strict=True) if call.name != ANSWER_TOOL)
+        outcomes = [(call, batch.results[i]) for i, call in enumerate(calls) if call.name != ANSWER_TOOL]
         verdict.stop = verdict.stop or state.repetition.observe(outcomes)
 
 

@@ -77,6 +77,7 @@ class LoopSetup:
     price: Callable[[Usage], float] | None = None
     specs: tuple[ToolSpec, ...] = field(init=False)
     spec_tokens: int = field(init=False)
+    longest_tool: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.use_tools(self.tools)
@@ -86,6 +87,12 @@ class LoopSetup:
         self.tools = tools
         self.specs = tuple(tool.spec for tool in tools.values())
         self.spec_tokens = sum(tool.tokens for tool in tools.values())
+        limits = [self.time_limit(tool) for tool in tools.values()]
+        self.longest_tool = max((math.inf if limit is None else limit for limit in limits), default=0.0)
+
+    def time_limit(self, tool: Tool[..., Any]) -> float | None:
+        """Return the seconds that a tool may run."""
+        return tool.options.timeout or self.limits.tool_timeout
 
 
 class Reporter:

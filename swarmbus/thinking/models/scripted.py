@@ -67,27 +67,35 @@ class ScriptedModel:
                 f"{self._name} has {len(self._replies)} replies and was asked for one more; "
                 f"the last message was: {request.messages[-1].content!r}"
             )
-        reply = await _evaluate(self._replies[number], request)
+        reply = _reply(await _evaluate(self._replies[number], request), request)
         message = reply.message
         if message.content:
             yield TextDelta(message.content)
-        named = []
-        for position, wish in enumerate(message.tool_calls):
-            yield ToolCallDelta(position, wish.name, wish.arguments)
-            made_id = wish.id or f"call_{number + 1}_{position + 1}"
-            named.append(ToolCall(made_id, wish.name, wish.arguments))
-        if named:
-            message = AssistantMessage(message.content, tuple(named), message.reasoning)
+        if message.tool_calls:
+            for position, wish in enumerate(message.tool_calls):
+                yield ToolCallDelta(position, wish.name, wish.arguments)
+            message = _with_ids(message, number + 1)
         yield ModelReply(message, reply.usage, reply.finish, reply.model or self._name)
 
 
-async def _evaluate(item: Any, request: ModelRequest) -> ModelReply:
+def _with_ids(message: AssistantMessage, number: int) -> AssistantMessage:
+    calls = tuple(
+        wish if wish.id else ToolCall(f"call_{number}_{position}", wish.name, wish.arguments)
+        for position, wish in enumerate(message.tool_calls, start=1)
+    )
+    return AssistantMessage(message.content, calls, message.reasoning)
+
+
+async def _evaluate(item: Any, request: ModelRequest) -> Any:
+    """Return what an item of the script comes to: functions called, exceptions raised."""
+    if isinstance(item, str | ToolCall | list | ModelReply):
+        return item
     if isinstance(item, BaseException) or (isinstance(item, type) and issubclass(item, BaseException)):
         raise item
     if isinstance(item, Callable):  # type: ignore[arg-type]  # the abstract class is what isinstance takes
         result = item(request)
         return await _evaluate(await result if inspect.isawaitable(result) else result, request)
-    return _reply(item, request)
+    return item
 
 
 def _reply(item: Any, request: ModelRequest) -> ModelReply:
