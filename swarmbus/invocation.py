@@ -109,14 +109,17 @@ class AttemptContext:
 
     async def ask(self, prompt: str, output: Any, options: dict[str, Any]) -> Any:
         """Ask the role's model; a role with `history = "run"` goes on where it left off."""
-        if self._role.history == "run":
-            agent = self.make_agent(options) if options else self.agent()
-            result = await agent.run(prompt, output, history=self._host.histories.get(self.role, ()))
+        kept = self._role.history == "run"
+        given = options.pop("history", None)
+        if given is None and kept:
+            given = self._host.histories.get(self.role, ())
+        elif given is None and options:
+            given = self.agent().history
+        agent = self.make_agent(options) if options else self.agent()
+        result = await agent.run(prompt, output, history=given)
+        if kept:
             self._host.histories[self.role] = result.messages
-            return result.output
-        if options:
-            return (await self.make_agent(options).run(prompt, output, history=self.agent().history)).output
-        return (await self.agent().run(prompt, output)).output
+        return result.output
 
     async def publish(self, event: Event, after: float | None, key: str | None) -> None:
         """Publish an event early."""

@@ -169,7 +169,8 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
         Args:
             prompt: what is asked.
             output: the type of the answer; a text by default.
-            options: settings of this one question, such as `instructions` or `tools`.
+            options: settings of this one question, such as `instructions`, `tools` or `limits`; `history=()` asks in a
+                fresh context.
 
         Raises:
             AgentStopped: the loop ended without an answer, such as at a limit.

@@ -47,6 +47,10 @@ class Planner(Role):
         """Return the plan for a task; override it to plan without a model."""
         return await ctx.ask(f"Plan this task:\n\n{event.task}", output=Plan)
 
+    def suffices(self, event: StepDone) -> bool:
+        """Whether the steps that need this one can go on; override it where they can do without."""
+        return event.status == "done"
+
     @on
     async def plan(self, event: TaskSubmitted, ctx: RoleContext) -> TaskPlanned:
         """Split the task into steps."""
@@ -69,7 +73,7 @@ class Planner(Role):
         """Release the steps that waited for this one, or revise the plan where it brought nothing."""
         if event.status in ("superseded", "skipped"):
             return ()
-        if event.status == "done":
+        if self.suffices(event):
             return self._release(event, state, ctx)
         return await self._recover(event, state, ctx)
 

@@ -1,0 +1,163 @@
+"""Turns the bytes of a text file into characters, the same way on every machine, whatever its locale.
+
+It owns the choice of the encoding and the replacing of characters no event may hold; which files are text at all is
+also decided here, which other formats there are is not.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_LEGACY = ("cp1252", "cp932", "euc_jp", "gb18030", "big5", "euc_kr", "cp1251", "koi8_r")
+_CYRILLIC_WORD = re.compile(r"[\u0400-\u04ff]{2}")
+_UNUSABLE = re.compile(r"[\x00\ud800-\udfff]")
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b")) + b"\x7f"
+_SAMPLE = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedText:
+    """A file's characters and what had to be guessed or replaced to get at them.
+
+    Attributes:
+        text: the characters after the byte order mark, line ends untouched.
+        encoding: Python's name of the encoding used.
+        warnings: one sentence for each thing a reader should know; the caller adds the file's name.
+    """
+
+    text: str
+    encoding: str
+    warnings: tuple[str, ...]
+
+
+def decode(data: bytes) -> DecodedText:
+    """Decode by byte order mark, else as UTF-8, else as the encoding that fits best; it never fails.
+
+    What can't be decoded becomes U+FFFD, and so does, one for one, each NUL and each lone surrogate.
+    """
+    warnings: list[str] = []
+    encoding, marked = _marked(data)
+    if not marked:
+        encoding = _found(data)
+        if encoding != "utf-8":
+            warnings.append(f"the encoding is not stated in the file; it was read as {encoding}")
+    text = data[marked:].decode(encoding, "replace")
+    replaced = text.count(REPLACEMENT) - data[marked:].count(REPLACEMENT.encode(encoding))
+    if replaced > 0:
+        warnings.append(f"bytes that are not {encoding} were replaced by U+FFFD in {replaced} places")
+    text, unusable = replace_unusable(text)
+    if unusable:
+        warnings.append(f"{unusable} NUL characters or lone surrogates were replaced by U+FFFD")
+    return DecodedText(text, encoding, tuple(warnings))
+
+
+def replace_unusable(text: str) -> tuple[str, int]:
+    """Replace each NUL and each lone surrogate by U+FFFD, one for one; return the text and how many there were."""
+    return _UNUSABLE.subn(REPLACEMENT, text)
+
+
+def is_text(data: bytes) -> bool:
+    """Whether the bytes look like a text in some encoding, by their byte order mark and share of control bytes."""
+    sample = data[:_SAMPLE]
+    if _marked(sample)[1] or _wide(sample):
+        return True
+    controls = len(sample) - len(sample.translate(None, _CONTROLS))
+    allowed = 0.3 if _is_utf8(sample) else 0.02
+    return controls <= allowed * len(sample)
+
+
+def _marked(data: bytes) -> tuple[str, int]:
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return encoding, len(mark)
+    return "utf-8", 0
+
+
+def _found(data: bytes) -> str:
+    if wide := _wide(data[:_SAMPLE]):
+        return wide
+    text = data.decode("utf-8", "replace")
+    invalid = text.count(REPLACEMENT)
+    if not invalid or _multibyte(text) >= invalid:
+        return "utf-8"
+    return _guess(data)
+
+
+def _multibyte(text: str) -> int:
+    """How many characters beyond ASCII were read as proper UTF-8, which in another encoding hardly ever happens."""
+    return sum(character > "\x7f" and character != REPLACEMENT for character in text)
+
+
+def _guess(data: bytes) -> str:
+    guessed = _likeliest(_telling_lines(data))
+    for encoding in (guessed, "cp1252"):
+        if encoding is not None and _decodes(data, encoding):
+            return encoding
+    return guessed or "utf-8"
+
+
+def _likeliest(sample: bytes) -> str | None:
+    try:
+        from charset_normalizer import from_bytes  # noqa: PLC0415  # part of an extra, and slow to import
+    except ImportError:
+        return None
+    best = from_bytes(sample, cp_isolation=list(_LEGACY), preemptive_behaviour=False).best()
+    if best is None:
+        return None
+    # Typographic quotes alone have the same bytes in both: without a word in Cyrillic letters it is Western.
+    if best.encoding in ("cp1251", "koi8_r") and not _CYRILLIC_WORD.search(str(best)):
+        return "cp1252"
+    return best.encoding
+
+
+def _telling_lines(data: bytes) -> bytes:
+    """The lines that hold bytes beyond ASCII, up to a limit: a large file is judged by what can tell it apart."""
+    lines: list[bytes] = []
+    size = 0
+    for line in data.splitlines(keepends=True):
+        if not line.isascii():
+            lines.append(line[:_SAMPLE])
+            size += len(lines[-1])
+        if size >= _SAMPLE:
+            break
+    return b"".join(lines)
+
+
+def _wide(sample: bytes) -> str | None:
+    """UTF-16 without a byte order mark: nearly every NUL is at one side of the pairs of bytes."""
+    half = len(sample) // 2
+    if half < 2 or (len(sample) % 2 and len(sample) < _SAMPLE):
+        return None
+    even, odd = sample[0::2].count(0), sample[1::2].count(0)
+    if odd > 0.4 * half and even < 0.05 * half:
+        return "utf-16-le"
+    if even > 0.4 * half and odd < 0.05 * half:
+        return "utf-16-be"
+    return None
+
+
+def _is_utf8(sample: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _decodes(data: bytes, encoding: str) -> bool:
+    try:
+        data.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,119 @@
+"""What the roles of the analysis ask of a model: the forms of its answers, and the words of the questions.
+
+A prompt names question and documents in lines of their own, so that any model can tell them from what follows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field
+
+from roles.analysis.untrusted import RULE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from roles.analysis.events import AnalysisRequested, DocumentInfo, QuotedClaim
+
+QUESTION = "Question: "
+DOCUMENTS = "Documents: "
+CLAIM = "Claim "
+
+LISTED = 200
+"""Documents that a planner is told by name; of more it is told how many there are."""
+
+
+class CrossStep(BaseModel, frozen=True):
+    """A step that needs several documents at once."""
+
+    text: str = Field(description="what to find out by comparing or joining documents, complete in itself")
+    documents: tuple[str, ...] = Field(default=(), description="ids of the documents it is about; none for all")
+
+
+class CrossSteps(BaseModel, frozen=True):
+    """The steps of an analysis beside the reading of each single document."""
+
+    steps: tuple[CrossStep, ...] = ()
+
+
+class QuoteDraft(BaseModel, frozen=True):
+    """A quotation as a model gives it."""
+
+    document: str = Field(description="id of the document, such as d3")
+    text: str = Field(description="the document's own words, copied letter by letter")
+
+
+class ClaimDraft(BaseModel, frozen=True):
+    """A statement as a model makes it."""
+
+    text: str = Field(description="one statement that answers part of the question")
+    quotes: tuple[QuoteDraft, ...] = Field(description="the words it rests on")
+
+
+class Findings(BaseModel, frozen=True):
+    """What a step found; no claim where the documents say nothing about the question."""
+
+    claims: tuple[ClaimDraft, ...] = ()
+
+
+class MergedClaim(BaseModel, frozen=True):
+    """A claim of the report."""
+
+    text: str = Field(description="one statement; say where documents contradict each other")
+    sources: tuple[int, ...] = Field(description="numbers of the claims it is drawn from")
+
+
+class ReportDraft(BaseModel, frozen=True):
+    """The report, or a part of it."""
+
+    summary: str = Field(description="the answer in a few sentences")
+    claims: tuple[MergedClaim, ...] = ()
+
+
+PLANNER = """\
+You are the planner of a document analysis. Every document will be read on its own. You add the steps that need several
+documents at once: comparing what they say, joining what is spread over them, finding contradictions. Give each a text
+that is complete in itself, and the ids of the documents it is about. You have no tools and do none of the work."""
+
+EXECUTOR = f"""\
+You carry out one step of a document analysis. Use the tools `search` and `read` to find what the documents say about
+the question, and answer with claims. Each claim rests on quotations, copied letter by letter from a document. Leave a
+claim out rather than make it without a quotation. {RULE}"""
+
+AGGREGATOR = f"""\
+You write the report of a document analysis from numbered claims, which are all you know. Join claims that say the
+same, keep those apart that contradict each other and say so, leave out what does not answer the question. Name the
+numbers each of your claims is drawn from. {RULE}"""
+
+
+def planning_prompt(event: AnalysisRequested) -> str:
+    """Return what the planner is asked."""
+    listed = "\n".join(f"- {d.id}: {d.title} ({d.characters} characters)" for d in event.documents[:LISTED])
+    more = len(event.documents) - LISTED
+    rest = f"\n- and {more} more" if more > 0 else ""
+    return (
+        f"{QUESTION}{one_line(event.task)}\n\nThe documents are:\n{listed}{rest}\n\nWrite the steps across documents."
+    )
+
+
+def step_text(question: str, documents: Sequence[DocumentInfo], text: str) -> str:
+    """Return the text of a step: question and documents in lines of their own, then what to do."""
+    named = ", ".join(f"{d.id} ({d.title})" for d in documents) or "all"
+    return f"{QUESTION}{one_line(question)}\n{DOCUMENTS}{named}\n\n{text}"
+
+
+def report_prompt(question: str, claims: Iterable[QuotedClaim]) -> str:
+    """Return what the aggregator is asked for one batch of claims."""
+    lines = "\n\n".join(f"{CLAIM}{number}: {_claim(claim)}" for number, claim in enumerate(claims, start=1))
+    return f"{QUESTION}{one_line(question)}\n\n{lines}\n\nWrite the report."
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks."""
+    return " ".join(text.split())
+
+
+def _claim(claim: QuotedClaim) -> str:
+    quotes = "".join(f'\n  {quote.document}, {quote.place}: "{one_line(quote.text)}"' for quote in claim.quotes)
+    return f"{one_line(claim.text)}{quotes}"

@@ -1,0 +1,199 @@
+"""Turns the bytes of one file into text with the offsets of its pages; the only importer of the extraction library.
+
+It runs inside a reading process (`reader.py`): it may crash, hang or eat memory without harm to anything else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from roles.analysis.decoding import decode, replace_unusable
+from roles.analysis.kinds import HTML, MAIL, PDF, SLIDES, SPREADSHEETS, kind_of, named
+
+if TYPE_CHECKING:
+    from kreuzberg import ExtractionResult
+
+    from roles.analysis.kinds import Kind
+
+Status = Literal["read", "partial", "empty", "encrypted", "no_text", "timed_out", "failed", "duplicate"]
+
+_MARKER = "\n\n\N{SYMBOL FOR RECORD SEPARATOR}{page_num}\N{SYMBOL FOR RECORD SEPARATOR}\n\n"
+_MARKER_PARTS = _MARKER.split("{page_num}")
+_ATTACHMENTS = 50
+_LIBRARY_WARNINGS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """What was got out of one file.
+
+    Attributes:
+        status: `read`, `partial`, `empty`, `encrypted`, `no_text` or `failed`.
+        reason: why the status is not `read`, or what is odd about a file that was read; empty where nothing is.
+        text: all characters; empty unless `read` or `partial`.
+        pages: the offset at which each page starts, in order; empty where the format has no pages.
+        unit: what a page is called: `page`, `slide` or `sheet`.
+        warnings: sentences about the reading, without the file's name.
+    """
+
+    status: Status
+    reason: str = ""
+    text: str = ""
+    pages: tuple[int, ...] = ()
+    unit: str = "page"
+    warnings: tuple[str, ...] = ()
+
+
+def extract(data: bytes, suffix: str) -> Extract:
+    """Read the text of a file.
+
+    Args:
+        data: the whole file.
+        suffix: the ending of its name in small letters, with the point.
+
+    Raises:
+        MemoryError: the process has less memory than the file needs.
+    """
+    if not data:
+        return Extract("empty", "the file has 0 bytes")
+    kind = kind_of(data, suffix)
+    if kind.family == "text":
+        read = _own_text(data)
+    elif kind.family == "extracted":
+        read = _extracted(data, kind)
+    else:
+        read = _unreadable(kind, suffix)
+    if read.status != "read":
+        return read
+    if not read.text.strip():
+        return Extract(*_no_text(kind, read), pages=read.pages, unit=read.unit, warnings=read.warnings)
+    return Extract("read", _misnamed(kind, suffix), read.text, read.pages, read.unit, read.warnings)
+
+
+def _own_text(data: bytes) -> Extract:
+    decoded = decode(data)
+    return Extract("read", text=decoded.text, warnings=decoded.warnings)
+
+
+def _no_text(kind: Kind, read: Extract) -> tuple[Status, str]:
+    if kind.family == "text":
+        return "empty", "the file holds nothing but white space"
+    pages = f" ({read.unit}s: {len(read.pages)})" if read.pages else ""
+    return "no_text", f"the {kind.name} holds no text{pages}; text in pictures is not read"
+
+
+def _unreadable(kind: Kind, suffix: str) -> Extract:
+    promised = named(suffix)
+    match kind.family:
+        case "encrypted":
+            return Extract("encrypted", f"the {kind.name} is protected by a password")
+        case "image":
+            return Extract("no_text", "a picture; text in pictures is not read")
+        case "archive":
+            return Extract("failed", "an archive; unpack it and give the folder instead")
+        case _ if promised is not None:
+            return Extract("failed", f"damaged: named like a {promised.name}, but holds {kind.name} of no known format")
+        case _:
+            return Extract("failed", f"{kind.name} of no known document format")
+
+
+def _misnamed(kind: Kind, suffix: str) -> str:
+    promised = named(suffix)
+    if suffix in kind.suffixes or (promised is None and kind.family == "text"):
+        return ""
+    if promised is None and suffix not in (".txt", ".text", ".md", ".csv"):
+        return ""
+    return f"named {suffix}, but its content is {kind.name}, as which it was read"
+
+
+def _extracted(data: bytes, kind: Kind) -> Extract:
+    try:
+        import kreuzberg  # noqa: PLC0415  # part of an extra, and needed in a reading process only
+    except ImportError:
+        return Extract("failed", f"reading {kind.name} needs an extra: pip install 'swarmbus[documents]'")
+    warnings: tuple[str, ...] = ()
+    if kind is HTML:
+        data, warnings = _as_utf8(data)
+    config = kreuzberg.ExtractionConfig(
+        use_cache=False,
+        # Only as a table does a spreadsheet keep its cells apart; elsewhere plain text is nearest to the source.
+        output_format="markdown" if kind in SPREADSHEETS else "plain",
+        pages=kreuzberg.PageConfig(extract_pages=True, insert_page_markers=True, marker_format=_MARKER),
+        html_options={"strip_tags": ["b", "strong", "em", "i"]},  # type: ignore[arg-type]  # the library takes a dict
+        concurrency=kreuzberg.ConcurrencyConfig(max_threads=1),
+    )
+    try:
+        result = kreuzberg.extract_bytes_sync(data, kind.mime, config=config)
+    except kreuzberg.KreuzbergError as error:
+        return _refused(kind, error.message)
+    text, pages = _without_markers(_content(result, kind))
+    if kind in SPREADSHEETS:
+        pages = _sheets(text, result.metadata.get("sheet_names", []))
+    text, unusable = replace_unusable(text)
+    if unusable:
+        warnings += (f"{unusable} NUL characters were replaced by U+FFFD",)
+    warnings += tuple(warning.message for warning in result.processing_warnings[:_LIBRARY_WARNINGS])
+    return Extract("read", "", text, pages, _unit(kind), warnings)
+
+
+def _unit(kind: Kind) -> str:
+    return "slide" if kind in SLIDES else "sheet" if kind in SPREADSHEETS else "page"
+
+
+def _sheets(text: str, names: list[str]) -> tuple[int, ...]:
+    """The offset of each sheet's heading; a spreadsheet has no page markers."""
+    starts: list[int] = []
+    position = 0
+    for name in names:
+        position = text.find(f"## {name}\n", position)
+        if position < 0:
+            return ()
+        starts.append(position)
+        position += 1
+    return tuple(starts)
+
+
+def _refused(kind: Kind, message: str) -> Extract:
+    if "password" in message.lower() or "encrypt" in message.lower():
+        return Extract("encrypted", f"the {kind.name} is protected by a password")
+    return Extract("failed", f"damaged or not really {kind.name}: {message[:120]}")
+
+
+def _as_utf8(data: bytes) -> tuple[bytes, tuple[str, ...]]:
+    decoded = decode(data)
+    return decoded.text.encode(), decoded.warnings
+
+
+def _content(result: ExtractionResult, kind: Kind) -> str:
+    text = result.content.replace("\r\n", "\n")
+    if kind is PDF:
+        # A bare carriage return is what is left of a glyph that has no character.
+        text = text.replace("\r", " ")
+    if kind is not MAIL:
+        return text
+    parts = [text]
+    for child in (result.children or [])[:_ATTACHMENTS]:
+        attached = child["result"].content
+        if attached.strip():
+            parts.append(f"Attachment: {child['path']}\n\n{_without_markers(attached)[0]}")
+    return "\n\n".join(parts)
+
+
+def _without_markers(content: str) -> tuple[str, tuple[int, ...]]:
+    """Take the page markers out of the library's text; return it and the offset at which each page starts."""
+    before, after = (part.strip() for part in _MARKER_PARTS)
+    pieces: list[str] = []
+    pages: list[int] = []
+    length = position = 0
+    expected = 1
+    while (found := content.find(f"{before}{expected}{after}", position)) >= 0:
+        end = found + len(f"{before}{expected}{after}")
+        piece = content[position:found].strip("\n")
+        piece = f"{piece}\n\n" if piece or pages else ""
+        pieces.append(piece)
+        length += len(piece)
+        pages.append(length)
+        position, expected = end, expected + 1
+    pieces.append(content[position:].strip("\n"))
+    return "".join(pieces), tuple(pages)

@@ -1,0 +1,153 @@
+"""Says what kind of document some bytes are, by what they hold; the name only decides where the content does not.
+
+It knows signatures and names, and reads nothing itself.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from dataclasses import dataclass
+from typing import Literal
+
+from roles.analysis.decoding import is_text
+
+Family = Literal["text", "extracted", "encrypted", "image", "archive", "unknown"]
+
+_OPENDOCUMENT = "application/vnd.oasis.opendocument."
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a file is.
+
+    Attributes:
+        family: `text` is read as its own characters, `extracted` by the extraction library; the others are not read.
+        name: for people, such as "PDF".
+        mime: the media type, for the library; empty where there is none.
+        suffixes: file name endings that go with the kind; empty where any will do.
+    """
+
+    family: Family
+    name: str
+    mime: str = ""
+    suffixes: tuple[str, ...] = ()
+
+
+TEXT = Kind("text", "text")
+HTML = Kind("extracted", "HTML", "text/html", (".html", ".htm", ".xhtml"))
+PDF = Kind("extracted", "PDF", "application/pdf", (".pdf",))
+MAIL = Kind("extracted", "mail", "message/rfc822", (".eml", ".mht", ".mhtml"))
+RTF = Kind("extracted", "RTF", "application/rtf", (".rtf",))
+DOCX = Kind("extracted", "DOCX", _OFFICE + "wordprocessingml.document", (".docx", ".docm", ".dotx"))
+PPTX = Kind("extracted", "PPTX", _OFFICE + "presentationml.presentation", (".pptx", ".pptm", ".ppsx"))
+XLSX = Kind("extracted", "XLSX", _OFFICE + "spreadsheetml.sheet", (".xlsx", ".xlsm", ".xltx"))
+ODT = Kind("extracted", "ODT", _OPENDOCUMENT + "text", (".odt",))
+ODS = Kind("extracted", "ODS", _OPENDOCUMENT + "spreadsheet", (".ods",))
+ODP = Kind("extracted", "ODP", _OPENDOCUMENT + "presentation", (".odp",))
+EPUB = Kind("extracted", "EPUB", "application/epub+zip", (".epub",))
+DOC = Kind("extracted", "DOC", "application/msword", (".doc", ".dot"))
+PPT = Kind("extracted", "PPT", "application/vnd.ms-powerpoint", (".ppt", ".pps"))
+XLS = Kind("extracted", "XLS", "application/vnd.ms-excel", (".xls",))
+MSG = Kind("extracted", "Outlook mail", "application/vnd.ms-outlook", (".msg",))
+ENCRYPTED_OFFICE = Kind("encrypted", "Office file", "", (".docx", ".pptx", ".xlsx"))
+IMAGE = Kind("image", "picture")
+ARCHIVE = Kind("archive", "archive")
+UNKNOWN = Kind("unknown", "binary data")
+
+NAMED = (HTML, PDF, MAIL, RTF, DOCX, PPTX, XLSX, ODT, ODS, ODP, EPUB, DOC, PPT, XLS, MSG)
+SPREADSHEETS = (XLSX, XLS, ODS)
+SLIDES = (PPTX,)
+LINES = (".csv", ".tsv", ".log", ".jsonl", ".ndjson")
+
+_SIGNATURES: tuple[tuple[bytes, Kind], ...] = (
+    (b"{\\rtf", RTF),
+    (b"\x89PNG", IMAGE),
+    (b"\xff\xd8\xff", IMAGE),
+    (b"GIF8", IMAGE),
+    (b"BM", IMAGE),
+    (b"II*\x00", IMAGE),
+    (b"MM\x00*", IMAGE),
+    (b"\x1f\x8b", ARCHIVE),
+    (b"BZh", ARCHIVE),
+    (b"\xfd7zXZ", ARCHIVE),
+    (b"7z\xbc\xaf", ARCHIVE),
+    (b"Rar!", ARCHIVE),
+    (b"(\xb5/\xfd", ARCHIVE),
+)
+_ZIP_PARTS = (("word/document", DOCX), ("ppt/presentation", PPTX), ("xl/workbook", XLSX))
+_ZIP_TYPES = {kind.mime.encode(): kind for kind in (ODT, ODS, ODP, EPUB)}
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_OLE_STREAMS = (
+    ("EncryptedPackage", ENCRYPTED_OFFICE),
+    ("WordDocument", DOC),
+    ("PowerPoint Document", PPT),
+    ("Workbook", XLS),
+    ("__substg1.0_", MSG),
+)
+_HTML_START = re.compile(
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+)
+_MAIL_FIELD = re.compile(
+    rb"^(from|to|subject|date|message-id|mime-version|received|return-path|delivered-to|content-type):",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def kind_of(data: bytes, suffix: str) -> Kind:  # noqa: PLR0911  # a table of signatures, read from top to bottom
+    """Find the kind of a file.
+
+    Args:
+        data: the whole file.
+        suffix: the ending of its name in small letters, with the point.
+    """
+    if b"%PDF-" in data[:1024]:
+        return PDF
+    if data.startswith(b"PK\x03\x04"):
+        return _zip_kind(data, suffix)
+    if data.startswith(_OLE):
+        return _ole_kind(data, suffix)
+    text = is_text(data)
+    for signature, kind in _SIGNATURES:
+        if data.startswith(signature) and (kind is RTF or not text):
+            return kind
+    if not text:
+        return UNKNOWN
+    if suffix in HTML.suffixes or _HTML_START.match(data[:4096].removeprefix(b"\xef\xbb\xbf")):
+        return HTML
+    return MAIL if _is_mail(data, suffix) else TEXT
+
+
+def named(suffix: str) -> Kind | None:
+    """The kind that a file's name promises, or None where the ending promises nothing that is checked."""
+    return next((kind for kind in NAMED if suffix in kind.suffixes), None)
+
+
+def _is_mail(data: bytes, suffix: str) -> bool:
+    head = re.split(rb"\r?\n\r?\n", data[:16_384], maxsplit=1)[0]
+    fields = {match.lower() for match in _MAIL_FIELD.findall(head)}
+    starts = _MAIL_FIELD.match(head) is not None
+    return (suffix in MAIL.suffixes and bool(fields)) or (starts and len(fields) >= 4 and b"from" in fields)
+
+
+def _zip_kind(data: bytes, suffix: str) -> Kind:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return named(suffix) or ARCHIVE
+    for part, kind in _ZIP_PARTS:
+        if any(name.startswith(part) for name in names):
+            return kind
+    # These formats store their media type first and uncompressed, so that it can be read like a signature.
+    head = data[:200]
+    return next((kind for mime, kind in _ZIP_TYPES.items() if b"mimetype" + mime in head), ARCHIVE)
+
+
+def _ole_kind(data: bytes, suffix: str) -> Kind:
+    for stream, kind in _OLE_STREAMS:
+        if stream.encode("utf-16-le") in data:
+            return kind
+    return named(suffix) or UNKNOWN

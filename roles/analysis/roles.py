@@ -1,0 +1,176 @@
+"""The roles of the document analysis: the standard planner, executor and aggregator, taught to read and to quote."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Never
+
+from roles.analysis.drafts import (
+    AGGREGATOR,
+    EXECUTOR,
+    PLANNER,
+    CrossSteps,
+    Findings,
+    ReportDraft,
+    planning_prompt,
+    report_prompt,
+    step_text,
+)
+from roles.analysis.events import AnalysisReady, AnalysisRequested, QuotedClaim, QuotedText, StepAnalysed
+from roles.analysis.quotes import verify
+from roles.analysis.store import DocumentStore
+from roles.analysis.tools import read, search
+from roles.standard import Executor, Plan, Planner, Step, StepDone, StepReady, TaskPlanned, TaskSubmitted
+from roles.standard.aggregator import all_steps, step_ids
+from swarmbus import AgentStopped, Joined, Limits, Role, RoleContext, join, on
+from swarmbus.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from roles.analysis.drafts import ClaimDraft
+
+DOCUMENT_STEP = "read-"
+"""How the ids of the steps begin that read one document."""
+
+BATCH = 24_000
+"""Characters of claims that the aggregator is shown at once."""
+BATCH_CLAIMS = 12
+"""Claims that it may make of one batch."""
+QUOTES = 6
+"""Quotations that a claim of the report keeps."""
+
+
+class AnalysisPlanner(Planner):
+    """Plans one step for each document, and what its model thinks of across documents."""
+
+    name = "planner"
+    instructions = PLANNER
+
+    async def make_plan(self, event: TaskSubmitted, ctx: RoleContext[Any, Any]) -> Plan:
+        """Return a plan of single documents first, then of the steps that need what those found."""
+        assert isinstance(event, AnalysisRequested)
+        if not event.documents:
+            return Plan(steps=())
+        steps = [
+            Step(id=f"{DOCUMENT_STEP}{d.id}", text=step_text(event.task, [d], "Find what this document says about it."))
+            for d in event.documents
+        ]
+        cross = (await ctx.ask(planning_prompt(event), output=CrossSteps)).steps if len(event.documents) > 1 else ()
+        known = {d.id: d for d in event.documents}
+        for number, step in enumerate(cross, start=1):
+            about = [known[name] for name in step.documents if name in known]
+            needed = tuple(f"{DOCUMENT_STEP}{d.id}" for d in about)
+            steps.append(Step(id=f"cross-{number}", text=step_text(event.task, about, step.text), depends_on=needed))
+        return Plan(steps=tuple(steps))
+
+    def suffices(self, event: StepDone) -> bool:
+        """A document that says nothing, or that could not be analysed, is no reason to plan anew."""
+        return event.status == "done" or event.step_id.startswith(DOCUMENT_STEP)
+
+
+class AnalysisExecutor(Executor):
+    """Searches and reads documents, and answers with claims whose quotations were looked up in the source."""
+
+    name = "executor"
+    instructions = EXECUTOR
+    tools = (search, read)
+    limits = Limits(turns=12)
+
+    @on
+    async def work(self, event: StepReady, ctx: RoleContext[Never, DocumentStore]) -> StepAnalysed:
+        """Carry out one step."""
+        try:
+            findings = await ctx.ask(self.prompt(event), output=Findings)
+        except (AgentStopped, ModelError) as error:
+            return StepAnalysed(step_id=event.step_id, status="failed", error=f"{type(error).__name__}: {error}")
+        claims: list[QuotedClaim] = []
+        notes: list[str] = []
+        for draft in findings.claims:
+            claim, faults = _checked(ctx.deps, draft)
+            notes += faults
+            if claim is not None:
+                claims.append(claim)
+        if not claims:
+            return StepAnalysed(step_id=event.step_id, status="empty", error="nothing found", notes=tuple(notes))
+        answer = "\n".join(claim.text for claim in claims)
+        return StepAnalysed(
+            step_id=event.step_id, status="done", answer=answer, claims=tuple(claims), notes=tuple(notes)
+        )
+
+
+class AnalysisAggregator(Role):
+    """Writes the report from the claims of all steps, in batches that fit any window."""
+
+    name = "aggregator"
+    instructions = AGGREGATOR
+
+    @join(StepDone, per=TaskPlanned, partial="proceed", key="step_id", expect=step_ids)
+    async def write(self, plan: TaskPlanned, joined: Joined[StepDone], ctx: RoleContext) -> AnalysisReady:
+        """Merge the claims, batch by batch, until one batch is left."""
+        steps = all_steps(joined)
+        claims = [claim for step in steps if isinstance(step, StepAnalysed) for claim in step.claims]
+        notes = [note for step in steps if isinstance(step, StepAnalysed) for note in step.notes]
+        summary = "" if claims else "The documents that could be read say nothing about the question."
+        while claims:
+            batches = _batches(claims)
+            merged: list[QuotedClaim] = []
+            for number, batch in enumerate(batches, start=1):
+                ctx.progress(f"report: part {number} of {len(batches)}")
+                draft = await ctx.ask(report_prompt(plan.task, batch), output=ReportDraft, history=())
+                merged += _merged(draft, batch, notes)
+                summary = draft.summary
+            claims = merged
+            if len(batches) == 1:
+                break
+        ended = tuple(step if type(step) is StepDone else _bare(step) for step in steps)
+        return AnalysisReady(
+            question=plan.task, summary=summary, claims=tuple(claims), steps=ended, notes=tuple(dict.fromkeys(notes))
+        )
+
+
+def _checked(store: DocumentStore, draft: ClaimDraft) -> tuple[QuotedClaim | None, list[str]]:
+    """Look a claim's quotations up; without any that stands it is left out."""
+    quotes = [verify(store, quote.document, quote.text) for quote in draft.quotes]
+    faults = [f"a quotation from {q.document} does not count, {q.reason}: {q.text[:120]!r}" for q in quotes if q.reason]
+    if not any(quote.verified for quote in quotes):
+        return None, [*faults, f"a claim without a quotation that stands was left out: {draft.text[:120]!r}"]
+    kept = tuple(
+        QuotedText(document=q.document, place=q.place, start=q.start, end=q.end, text=q.text, verified=True)
+        for q in quotes
+        if q.verified
+    )
+    return QuotedClaim(text=draft.text, quotes=kept), faults
+
+
+def _batches(claims: Sequence[QuotedClaim]) -> list[list[QuotedClaim]]:
+    batches: list[list[QuotedClaim]] = [[]]
+    size = 0
+    for claim in claims:
+        length = len(claim.text) + sum(len(quote.text) + 40 for quote in claim.quotes) + 20
+        if batches[-1] and size + length > BATCH:
+            batches.append([])
+            size = 0
+        batches[-1].append(claim)
+        size += length
+    return batches
+
+
+def _merged(draft: ReportDraft, batch: Sequence[QuotedClaim], notes: list[str]) -> list[QuotedClaim]:
+    """Return the claims of a draft with the quotations of those they are drawn from."""
+    claims: list[QuotedClaim] = []
+    most = max(1, min(BATCH_CLAIMS, len(batch)))
+    for merged in draft.claims[:most]:
+        sources = [batch[number - 1] for number in merged.sources if 1 <= number <= len(batch)]
+        unknown = [number for number in merged.sources if not 1 <= number <= len(batch)]
+        if unknown:
+            notes.append(f"the report named claims that do not exist: {', '.join(map(str, unknown))}")
+        quotes = tuple(dict.fromkeys(quote for source in sources for quote in source.quotes))[:QUOTES]
+        if quotes:
+            claims.append(QuotedClaim(text=merged.text, quotes=quotes))
+        else:
+            notes.append(f"a claim of the report without a source was left out: {merged.text[:120]!r}")
+    return claims
+
+
+def _bare(step: StepDone) -> StepDone:
+    return StepDone(step_id=step.step_id, status=step.status, answer=step.answer, error=step.error)

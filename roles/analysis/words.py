@@ -1,0 +1,42 @@
+"""Words as retrieval compares them: small letters, without those that say nothing, cut down to their stems."""
+
+from __future__ import annotations
+
+import re
+
+_WORD = re.compile(r"[^\W_]+(?:[.,:/-]\d+)*", re.UNICODE)
+_SUFFIXES = tuple(
+    "ational fulness ations ation ments ment ingly edly ings ing ies ied ers er ed es ly s e y".split()  # noqa: SIM905  # legible
+)
+
+STOP_WORDS = frozenset(
+    """
+    a about above after again all also am an and any are as at be because been before being between both but by can
+    could did do does doing during each for from further had has have having he her here hers him his how i if in into
+    is it its itself just me more most my no nor not of off on once only or other our out over own please same she
+    should so some such tell than that the their theirs them then there these they this those through to too under
+    until up us very was we were what when where which while who whom whose why will with would you your
+    """.split()  # noqa: SIM905  # a list of strings is harder to read
+)
+"""English words that tell nothing about what a question asks for."""
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words and numbers of a text in small letters."""
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+def stem(word: str) -> str:
+    """Cut a word down to what its forms share; cruder than Porter's algorithm, and the same on both sides."""
+    if any(letter.isdigit() for letter in word):
+        return word
+    for suffix in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
+            return word[: -len(suffix)]
+    return word
+
+
+def stems_of(text: str) -> list[str]:
+    """Return the stems of a text's telling words; of all its words where none is telling."""
+    words = words_of(text)
+    return [stem(word) for word in words if word not in STOP_WORDS] or [stem(word) for word in words]
