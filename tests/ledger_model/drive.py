@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
 from ledger_model.generate import Temper, random_program, random_temper
 from ledger_model.naive import Contents, Delivery, Ident, Map, NaiveRun, Origin, Thing, Timer
 from ledger_model.program import Fact, Program
-from ledger_model.translate import event_of, serial_of, topology_of
+from ledger_model.translate import event_of, roles_of, serial_of, table_of
 from swarmbus import records
-from swarmbus.delivery import deliveries
 from swarmbus.delivery.effects import Effects
 from swarmbus.delivery.ledger import Ledger
-from swarmbus.events import Event, HandlerFailed
+from swarmbus.delivery.topology import compile_topology
+from swarmbus.events import HandlerFailed
 
 STEPS = 2_000
 """More than any run can take; one that does has no end."""
@@ -25,7 +27,18 @@ class Difference(AssertionError):
     """The ledger and the naive model do not agree."""
 
 
-def check_one(random: Random, ledger_class: type[Any] = Ledger) -> Counter[str]:
+@dataclass(frozen=True)
+class Engine:
+    """The ledger that is driven: the real one, or a copy with a bug planted in it."""
+
+    ledger: Callable[..., Any] = Ledger
+    compile_topology: Callable[..., Any] = compile_topology
+
+
+REAL = Engine()
+
+
+def check_one(random: Random, engine: Engine = REAL) -> Counter[str]:
     """Run one random program to its end.
 
     Returns:
@@ -34,7 +47,7 @@ def check_one(random: Random, ledger_class: type[Any] = Ledger) -> Counter[str]:
     Raises:
         Difference: the two do not agree, or the run has no end.
     """
-    race = Race(random_program(random), random_temper(random), random, ledger_class)
+    race = Race(random_program(random), random_temper(random), random, engine)
     race.run()
     return Counter(race.features | race.naive.notes)
 
@@ -42,18 +55,19 @@ def check_one(random: Random, ledger_class: type[Any] = Ledger) -> Counter[str]:
 class Race:
     """One program on both: the naive model says what may happen next, chance picks, both are told."""
 
-    def __init__(self, program: Program, temper: Temper, random: Random, ledger_class: type[Any] = Ledger) -> None:
+    def __init__(self, program: Program, temper: Temper, random: Random, engine: Engine = REAL) -> None:
         self.program = program
         self.temper = temper
         self.random = random
-        self.topology = topology_of(program)
-        self.ledger = ledger_class(self.topology, "run")
+        self.topology = engine.compile_topology(roles_of(program), table_of(program))
+        assert [one.name for one in self.topology.handlers] == [one.name for one in program.handlers]
+        self.ledger = engine.ledger(self.topology, "run")
         self.naive = NaiveRun(program)
         self.features = _features(program)
         self.told: list[str] = []
         self.facts = 0
         self.origins: dict[int, Origin] = {}
-        self.cursors: dict[tuple[Origin, int], deliveries.MapCursor] = {}
+        self.cursors: dict[tuple[Origin, int], Any] = {}
         self.keys: dict[Ident, records.DeliveryKey] = {}
         self.timers: dict[int, Timer] = {}
         self.past: list[records.Committed] = []
@@ -61,7 +75,7 @@ class Race:
 
     def run(self) -> None:
         """Run to the end; each step is one record, or one item opened."""
-        self._submit()
+        self._submit(self.program.start)
         for _ in range(STEPS):
             if self.naive.finished:
                 break
@@ -78,9 +92,12 @@ class Race:
         random, temper, naive = self.random, self.temper, self.naive
         if self.past and random.random() < temper.stale:
             self._stale()
-        if random.random() < temper.send and naive.outcome is None:
-            self.features.add("sent by the client")
-            self._submit()
+        waiting = not naive.living()
+        if (waiting or random.random() < temper.send) and naive.outcome is None and self.facts < temper.budget:
+            self._send()
+            return
+        if waiting:
+            self._end()
             return
         if random.random() < temper.cut and naive.outcome is None:
             self.features.add("ended from outside")
@@ -184,17 +201,27 @@ class Race:
         self._same("opened", delivery.ident, self._ident(opened))
         self._same("item", thing.envelope.fact.items[delivery.item], opened.value)
 
-    def _submit(self) -> None:
-        fact = self._fact(self.program.start)
+    def _send(self) -> None:
+        """A further event of the client, often about one that it was sent."""
+        cause = None
+        if self.naive.sent and self.random.random() < 0.7:
+            cause = self.random.choice(list(self.naive.sent))
+            self.features.add("sent by the client into a scope")
+        self.features.add("sent by the client")
+        self._submit(self.random.choice((self.program.start, *self.program.sends)), cause)
+
+    def _submit(self, name: str, cause: int | None = None) -> None:
+        fact = self._fact(name)
         event = event_of(fact)
         record = records.Submitted(
             self._now(),
             event,
             "client",
+            cause=None if cause is None else next(n for n, origin in self.origins.items() if origin == cause),
             routes=self.topology.prepare("client", event),
             max_hops=self.program.max_hops,
         )
-        self._tell(f"client submits {fact}", record, lambda: self.naive.submit(fact))
+        self._tell(f"client submits {fact} for {cause}", record, lambda: self.naive.submit(fact, cause))
 
     def _expire(self, join: Any) -> None:
         number = next(
@@ -212,21 +239,29 @@ class Race:
         self._tell(f"ended: {status}", records.Ended(self._now(), status), lambda: self.naive.end(status))
 
     def _stale(self) -> None:
-        """A commit that comes a second time changes nothing."""
+        """A commit that comes a second time, or of an attempt that is over, changes nothing."""
         self.features.add("late records")
-        self._tell("a commit again", self.random.choice(self.past), self.naive.nothing)
+        retried = [one for one in self.naive.runnable() if one.attempt > 1]
+        if retried:
+            delivery = self.random.choice(retried)
+            key = self.keys[delivery.ident]
+            record = records.Committed(self._now(), key, delivery.attempt - 1)
+            self._tell(f"{delivery.ident} is late with attempt {delivery.attempt - 1}", record, self.naive.nothing)
+        else:
+            self._tell("a commit again", replace(self.random.choice(self.past), at=self._now()), self.naive.nothing)
         self._same("ignored", True, self.effects.ignored)
 
     # --- facts -------------------------------------------------------------------------------------------------------
 
     def _fact(self, name: str) -> Fact:
         random = self.random
-        if name != self.program.start and name + "x" in self.program.parents and random.random() < self.temper.child:
+        if name not in (self.program.start, *self.program.sends) and name + "x" in self.program.parents and random.random() < self.temper.child:
             name += "x"
             self.features.add("children of a class")
         serial = self.facts
         self.facts += 1
-        items = tuple(f"{serial}.{index}" for index in range(random.randint(0, self.temper.most_items)))
+        size = 0 if random.random() < 0.1 else random.randint(1, self.temper.most_items)
+        items = tuple(f"{serial}.{index}" for index in range(size))
         promises = tuple(random.sample("abcd", random.choice((0, 0, 1, 2))))
         return Fact(serial, name, items, random.choice("abcd"), promises)
 
@@ -303,7 +338,7 @@ class Race:
         self._same("mended", naive.mended, [_text(one.message) for one in ledger.mended])
         self._same("number of warnings", naive.warnings, len(ledger.warnings))
 
-    def _contents(self, delivery: deliveries.Delivery) -> Contents | None:
+    def _contents(self, delivery: Any) -> Contents | None:
         joined = delivery.joined
         if joined is None:
             return None
@@ -321,15 +356,15 @@ class Race:
     def _origin(self, envelope: records.Envelope) -> Origin:
         return self.origins[envelope.number]
 
-    def _ident(self, delivery: deliveries.Delivery) -> Ident:
+    def _ident(self, delivery: Any) -> Ident:
         return (self._origin(delivery.envelope), delivery.handler.number, delivery.item)
 
-    def _thing(self, thing: object) -> Any:
-        if isinstance(thing, deliveries.Delivery):
+    def _thing(self, thing: Any) -> Any:
+        kind = type(thing).__name__
+        if kind == "Delivery":
             return self._ident(thing)
-        if isinstance(thing, deliveries.MapCursor):
+        if kind == "MapCursor":
             return ("map", self._origin(thing.envelope), thing.handler.number)
-        assert isinstance(thing, deliveries.Timer)
         return ("timer", self.timers.get(thing.number))
 
     def _name(self, thing: Thing) -> Any:
@@ -356,14 +391,11 @@ def _text(message: str) -> str:
 
 
 def _features(program: Program) -> set[str]:
-    features = set()
-    for handler in program.handlers:
-        if handler.each:
-            features.add("maps")
-        if handler.quorum is not None:
-            features.add("quorums")
-        if handler.deadline is not None:
-            features.add("deadlines")
-    if program.result is None:
-        features.add("no result")
-    return features
+    features = {
+        "picky handlers": any(one.picky for one in program.handlers),
+        "no result": program.result is None,
+        "keyed joins": any(one.keyed for one in program.handlers),
+        "expected keys": any(one.expects for one in program.handlers),
+        "maps counted by a function": any(one.counted for one in program.handlers),
+    }
+    return {feature for feature, present in features.items() if present}

@@ -36,7 +36,7 @@ class Temper:
 def random_temper(random: Random) -> Temper:
     """Tempers differ strongly from each other, so that runs of every kind come about."""
     return Temper(
-        budget=random.choice((12, 25, 40, 60)),
+        budget=random.choice((15, 30, 50, 80)),
         most_items=random.choice((1, 2, 3, 5)),
         fail=random.choice((0.0, 0.03, 0.12, 0.3)),
         retry=random.choice((0.0, 0.1)),
@@ -86,7 +86,8 @@ class _Builder:
         free = [
             role
             for role in self.roles
-            if "per" in options or all(one.role != role or one.per or one.takes != takes for one in self.handlers)
+            if "per" in options
+            or all(one.role != role or one.per or one.picky or one.takes != takes for one in self.handlers)
         ]
         role = self.random.choice(free) if free else f"role{len(self.roles)}"
         if not free:
@@ -202,12 +203,23 @@ class _Builder:
                 self.add(HANDLER_FAILED, *random.sample(self.classes, min(len(self.classes), random.randint(0, 2))))
         if self.chance(0.1):
             self.change(lambda one: replace(one, returns=(*one.returns, RESULT_NAME)))
+        if self.chance(0.15):
+            self.picky()
         for _ in range(random.randint(0, 2)):
             self.change(lambda one: replace(one, early=tuple(dict.fromkeys(one.early + one.returns[:1]))))
 
     def loop(self) -> None:
         back = self.random.choice(self.classes)
         self.change(lambda one: replace(one, returns=tuple(dict.fromkeys((*one.returns, back)))))
+
+    def picky(self) -> None:
+        """A handler beside another one of its role, which takes only some of the events."""
+        other = self.random.choice(self.handlers)
+        if other.per is None and other.takes != HANDLER_FAILED:
+            name = f"h{len(self.handlers)}"
+            returns = other.returns if self.chance(0.5) else (self.random.choice(self.classes),)
+            each = self.chance(0.3)
+            self.handlers.append(Handler(other.role, name, other.takes, returns, each=each, picky=True))
 
     def change(self, change: object) -> None:
         place = self.random.randrange(len(self.handlers))
@@ -227,16 +239,18 @@ class _Builder:
                 if name + "x" in parents:
                     published[handler.role, name + "x"] = None
         rows = [Row((CLIENT,), START, self.takers(bare, START, 1.0))]
+        sends = tuple(self.random.sample(self.classes[1:], 1)) if len(self.classes) > 1 and self.chance(0.15) else ()
+        rows += [Row((CLIENT,), name, self.takers(bare, name, 1.0)) for name in sends]
         for role, name in published:
             takers = self.takers(bare, name, 0.95)
-            if name == result or not takers:
+            if name == result or not takers or self.chance(0.1):
                 takers = (*takers, CLIENT)
             rows.append(Row((role,), name, takers))
         menders = self.takers(bare, HANDLER_FAILED, 1.0)
         if menders:
             rows.append(Row((SYSTEM,), HANDLER_FAILED, menders))
-        max_hops = self.random.randint(4, 10) if self.chance(0.06) else 1000
-        return Program(parents, handlers, tuple(rows), result, START, max_hops)
+        max_hops = self.random.randint(3, 7) if self.chance(0.1) else 1000
+        return Program(parents, handlers, tuple(rows), result, START, sends, max_hops)
 
     def takers(self, program: Program, name: str, chance: float) -> tuple[str, ...]:
         wanted: dict[str, None] = {}

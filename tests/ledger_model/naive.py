@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from ledger_model.program import HANDLER_FAILED, RESULT, SYSTEM, Fact, Handler, Program
+from ledger_model.program import CLIENT, HANDLER_FAILED, RESULT, SYSTEM, Fact, Handler, Program
 
 Origin: TypeAlias = "int | tuple[str, Ident]"
 """An envelope: the serial of its fact, or that of a failure, named by the delivery that failed."""
@@ -150,7 +150,6 @@ class Step:
 
     delivered: list[Delivery] = field(default_factory=list)
     maps: list[Map] = field(default_factory=list)
-    joins: list[Join] = field(default_factory=list)
     timers: list[Timer] = field(default_factory=list)
     cancelled: list[Thing] = field(default_factory=list)
     notes: set[str] = field(default_factory=set)
@@ -167,20 +166,21 @@ class NaiveRun:
         self.finished = False
         self.step = Step()
         self.notes: set[str] = set()
+        self.sent: dict[int, Node] = {}
         self.warnings = 0
         self.dead: list[str] = []
         self.mended: list[str] = []
         self.cause: str | None = None
         self.reaches = [self._walk([number]) for number in range(len(program.handlers))]
-        self._result_came = False
-        self._over = False
+        self._ending: str | None = None
+        self._refusing: list[Delivery] = []
 
     # --- records -----------------------------------------------------------------------------------------------
 
-    def submit(self, fact: Fact) -> None:
-        """An event of the client enters the root."""
+    def submit(self, fact: Fact, cause: int | None = None) -> None:
+        """An event of the client enters the root, or the scope of an event that the client was sent."""
         self.step = Step()
-        self._publish(fact, "client", self.root, 0)
+        self._publish(fact, CLIENT, self.root if cause is None else self.sent[cause], 0)
         self._settle()
 
     def publish(self, delivery: Delivery, fact: Fact) -> None:
@@ -223,7 +223,7 @@ class NaiveRun:
             self._judge(delivery, yes=False, error=error)
         else:
             fact = Fact(-1, HANDLER_FAILED)
-            menders = self.program.takers(SYSTEM, HANDLER_FAILED)
+            menders = self.program.takers(SYSTEM, fact)
             delivery.wanted = frozenset(join.handler for join in self._targets(delivery)) or frozenset({RESULT})
             if menders:
                 envelope = Envelope(("failed", delivery.ident), fact, delivery.envelope.hops + 1)
@@ -317,7 +317,7 @@ class NaiveRun:
             seen.add(number)
             handler = self.program.handlers[number]
             for name in self.program.parents:
-                if any(self.program.is_a(name, declared) for declared in handler.publishes):
+                if self._may_publish(handler, name):
                     direct, through = self._leads(handler.role, name)
                     columns |= direct
                     todo += through
@@ -327,7 +327,8 @@ class NaiveRun:
         columns: set[Column] = set(self.program.fed(publisher, name))
         if self.program.ends(publisher, name):
             columns.add(RESULT)
-        return columns, self.program.takers(publisher, name) + self.program.opened(publisher, name)
+        groups = self.program.candidates(publisher, name)
+        return columns, [number for group in groups for number in group] + self.program.opened(publisher, name)
 
     def _reach_of_event(self, publisher: str, name: str) -> frozenset[Column]:
         direct, through = self._leads(publisher, name)
@@ -391,12 +392,12 @@ class NaiveRun:
         envelope = Envelope(fact.serial, fact, hops)
         if not self._check_hops(envelope):
             return False
-        if program.ends(publisher, fact.name) and self.outcome is None:
-            self._result_came = True
+        if program.ends(publisher, fact.name):
+            self._will_end("done")
         for number in program.fed(publisher, fact.name):
             join = self._nearest(number, node)
             if join is None or not join.live:
-                self._note("late" if join else "astray")
+                self._note("contribution after the firing" if join else "contribution without an opener")
                 self.warnings += 1
             else:
                 join.arrived.append((self._spot(join, node), fact))
@@ -408,12 +409,15 @@ class NaiveRun:
                 join = Join(number, node, envelope, scope=place)
                 place.joins.append(join)
                 self.things.append(join)
-                self.step.joins.append(join)
-        for number in program.takers(publisher, fact.name):
+                self._note_join(join)
+        if CLIENT in program.receivers(publisher, fact.name):
+            self.sent[fact.serial] = place
+        for number in program.takers(publisher, fact):
             if not program.handlers[number].each:
                 self._deliver(Delivery(number, place, envelope))
             elif fact.items:
                 size = len(fact.items)
+                self._note_map(place)
                 cursor = Map(number, place, envelope, unopened=list(range(size)), size=size)
                 self.things.append(cursor)
                 self.step.maps.append(cursor)
@@ -431,8 +435,7 @@ class NaiveRun:
             return True
         self._note("hop limit")
         self.warnings += 1
-        if self.outcome is None and not self._result_came:
-            self._over = True
+        self._will_end("limit")
         return False
 
     # --- two: what a record ends -------------------------------------------------------------------------------------
@@ -478,30 +481,69 @@ class NaiveRun:
             join.failures.append((self._spot(join, node), failure))
         if targets:
             self._note("failure taken by a join")
-        elif self.outcome is not None or self._over:
-            self._note("failure after the end")
-            self.warnings += 1
-        elif RESULT in columns or self.program.result is None:
-            self.cause = failure.error
-            self._end("stalled" if failure.kind == "missing" else "failed")
-        else:
+        elif RESULT not in columns and self.program.result is not None:
             self.warnings += 1
             self._note("failure of a bystander")
+        elif self._will_end("stalled" if failure.kind == "missing" else "failed"):
+            self.cause = failure.error
+        else:
+            self.warnings += 1
+            self._note("failure after the end")
 
     # --- three: what is to be decided ------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        if self._over:
-            self._end("limit")
-        elif self._result_came and self.outcome is None:
-            self._end_with_result()
+        self._carry_out()
         while (join := self._next_due()) is not None:
             self._decide(join)
+            self._carry_out()
         if not self.living():
-            if self.outcome is None:
-                self.outcome = "done" if self.program.result is None else "stalled"
-            self.finished = True
+            if self.outcome is None and self.program.result is None:
+                self.outcome = "done"
+            elif self.outcome is None and not self._waits():
+                self.outcome = "stalled"
+            self.finished = self.outcome is not None
         self.notes |= self.step.notes
+
+    def _waits(self) -> bool:
+        """Whether something that the client may still send leads to the result, through contributions as well."""
+        program = self.program
+        todo = [(CLIENT, name) for name in program.sends]
+        seen = set()
+        while todo:
+            publisher, name = todo.pop()
+            if program.ends(publisher, name):
+                self._note("waiting")
+                return True
+            if (publisher, name) in seen:
+                continue
+            seen.add((publisher, name))
+            _, through = self._leads(publisher, name)
+            for handler in (program.handlers[number] for number in (*through, *program.fed(publisher, name))):
+                todo += [(handler.role, one) for one in program.parents if self._may_publish(handler, one)]
+        return False
+
+    def _may_publish(self, handler: Handler, name: str) -> bool:
+        return any(self.program.is_a(name, declared) for declared in handler.publishes)
+
+    def _carry_out(self) -> None:
+        """Menders that were cancelled are a no each; then the run ends, if something ended it."""
+        while self._refusing or self._ending is not None:
+            if self._refusing:
+                self._judge(self._refusing.pop(0), yes=False)
+                continue
+            status, self._ending = self._ending, None
+            if status == "done":
+                self._end_with_result()
+            elif status is not None:
+                self._end(status)
+
+    def _will_end(self, status: str) -> bool:
+        """What ends the run first counts; False where that was something else."""
+        if self.outcome is not None or self._ending is not None:
+            return False
+        self._ending = status
+        return True
 
     def _end_with_result(self) -> None:
         self.outcome = "done"
@@ -583,9 +625,7 @@ class NaiveRun:
             for join in self._targets(thing, closing):
                 self._cut(join, thing)
         self.step.cancelled += cancelled
-        for thing in cancelled:
-            if isinstance(thing, Delivery) and thing.mends is not None and self.outcome in (None, "done"):
-                self._judge(thing, yes=False)
+        self._refusing += [one for one in cancelled if isinstance(one, Delivery) and one.mends is not None]
 
     def _counts_alone(self, thing: Thing, closing: set[Join]) -> bool:
         targets = self._targets(thing, closing)
@@ -604,8 +644,7 @@ class NaiveRun:
             join.cut.append(spot)
 
     def _end(self, status: str) -> None:
-        if self.outcome is None:
-            self.outcome = status
+        self.outcome = status
         for thing in self.living():
             thing.live = False
             self.step.cancelled.append(thing)
@@ -652,6 +691,19 @@ class NaiveRun:
                 self._note(f"fired with {feature}")
         if not any((contents.done, contents.failed, contents.missing, contents.cancelled)):
             self._note("fired with nothing")
-        depth = sum(1 for place in join.node.up() if place.joins)
-        if depth:
-            self._note(f"join {min(depth, 3)} deep in joins")
+
+    def _note_join(self, join: Join) -> None:
+        """Note how deep a join lies in others."""
+        above = [other for place in join.node.up() for other in place.joins]
+        if above:
+            self._note("join in a join")
+        if len({id(other.scope) for other in above}) > 2:
+            self._note("join four deep")
+        if any(other.handler == join.handler for other in above):
+            self._note("join reopened in its own scope")
+        if len(join.scope.joins) > 1:
+            self._note("two joins of one opener")
+
+    def _note_map(self, node: Node) -> None:
+        depth = sum(1 for place in node.up() if place.map is not None)
+        self._note("map in a map in a map" if depth > 1 else "map in a map" if depth else "map")

@@ -26,11 +26,17 @@ class Fact:
     promises: tuple[str, ...] = ()
 
 
+def picked(serial: int) -> bool:
+    """Whether picky handlers take the fact with this serial."""
+    return serial % 2 == 0
+
+
 @dataclass(frozen=True, slots=True)
 class Handler:
     """One method of one role: an `on` handler (`per` is None), a map (`each`), or a join (`per` names its opener).
 
-    A `counted` map finds its items by a function, so that their number travels in the record.
+    A `counted` map finds its items by a function, so that their number travels in the record; a `picky` handler takes
+    only the events that `picked` names.
     """
 
     role: str
@@ -40,6 +46,7 @@ class Handler:
     early: tuple[str, ...] = ()
     each: bool = False
     counted: bool = False
+    picky: bool = False
     per: str | None = None
     partial: Literal["fail", "proceed"] = "fail"
     quorum: int | None = None
@@ -64,13 +71,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A wiring: classes with their parents, handlers in the order of their numbers, rows, the result and the start."""
+    """A wiring: classes with their parents, handlers in the order of their numbers, rows, the result and the start.
+
+    The client may submit the `start`, and later also the `sends`.
+    """
 
     parents: dict[str, str | None]
     handlers: tuple[Handler, ...]
     rows: tuple[Row, ...]
     result: str | None
     start: str
+    sends: tuple[str, ...] = ()
     max_hops: int = 1000
 
     def is_a(self, name: str, ancestor: str) -> bool:
@@ -91,17 +102,37 @@ class Program:
             for address in row.handlers
         )
 
-    def takers(self, publisher: str, name: str) -> list[int]:
-        """The `on` handlers that get the event: of each receiving role the one for the most specific class."""
-        chosen: dict[str, int] = {}
-        roles = self.receivers(publisher, name)
-        for number, handler in enumerate(self.handlers):
-            if handler.per is not None or handler.role not in roles or not self.is_a(name, handler.takes):
-                continue
-            best = chosen.get(handler.role)
-            if best is None or self.is_a(handler.takes, self.handlers[best].takes):
-                chosen[handler.role] = number
-        return sorted(chosen.values())
+    def candidates(self, publisher: str, name: str) -> list[list[int]]:
+        """For each receiving role the `on` handlers that may get the event: nearest class first, picky ones before.
+
+        The first that takes all it is offered is the last that may.
+        """
+        groups = []
+        for role in sorted(self.receivers(publisher, name)):
+            offered = [
+                (self.distance(name, handler.takes), not handler.picky, number)
+                for number, handler in enumerate(self.handlers)
+                if handler.per is None and handler.role == role and self.is_a(name, handler.takes)
+            ]
+            group = []
+            for _, takes_all, number in sorted(offered):
+                group.append(number)
+                if takes_all:
+                    break
+            if group:
+                groups.append(group)
+        return groups
+
+    def takers(self, publisher: str, fact: Fact) -> list[int]:
+        """The `on` handlers that get the event, one for each role."""
+        return sorted(
+            next(number for number in group if not self.handlers[number].picky or picked(fact.serial))
+            for group in self.candidates(publisher, fact.name)
+        )
+
+    def distance(self, name: str, ancestor: str) -> int:
+        """How many classes lie between a class and one above it."""
+        return 0 if name == ancestor else 1 + self.distance(self.parents[name] or "", ancestor)
 
     def opened(self, publisher: str, name: str) -> list[int]:
         """The joins whose opener the event is."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ledger_model.generate import CLASSES, RESULT_NAME
-from ledger_model.program import CLIENT, HANDLER_FAILED, SYSTEM, Fact, Handler, Program
+from ledger_model.program import CLIENT, HANDLER_FAILED, SYSTEM, Fact, Handler, Program, picked
 from swarmbus import table
-from swarmbus.delivery.topology import Topology, compile_topology
 from swarmbus.events import Event, HandlerFailed
 from swarmbus.role import Role
 from swarmbus.wiring import HandlerWiring, RoleWiring
@@ -46,17 +45,17 @@ def serial_of(event: Event) -> int:
     return event.serial
 
 
-def topology_of(program: Program) -> Topology:
-    """Compile a program; its handlers keep their numbers."""
+def roles_of(program: Program) -> list[RoleWiring]:
+    """Return the wiring, in which the handlers keep their numbers."""
     names = dict.fromkeys(handler.role for handler in program.handlers)
-    roles = [_role(name, [one for one in program.handlers if one.role == name]) for name in names]
-    rows = [
-        (_addresses(row.publishers), EVENTS[row.event], _addresses(row.handlers)) for row in program.rows
-    ]
+    return [_role(name, [one for one in program.handlers if one.role == name]) for name in names]
+
+
+def table_of(program: Program) -> table.EventTable[Event]:
+    """Return the event table."""
+    rows = [(_addresses(row.publishers), EVENTS[row.event], _addresses(row.handlers)) for row in program.rows]
     result = EVENTS[program.result] if program.result is not None else None
-    topology = compile_topology(roles, table.EventTable(*rows, result=result))
-    assert [one.name for one in topology.handlers] == [one.name for one in program.handlers]
-    return topology
+    return table.EventTable(*rows, result=result)
 
 
 def _addresses(parties: tuple[str, ...]) -> tuple[Any, ...]:
@@ -89,7 +88,7 @@ def _wiring(handler: Handler) -> HandlerWiring:
         silent=True,
         each=(lambda event: event.items) if handler.counted else each,
         each_type=str,
-        when=None,
+        when=(lambda event: picked(serial_of(event))) if handler.picky else None,
         key="key" if handler.keyed else None,
         expect="promises" if handler.expects else None,
         partial=handler.partial,
