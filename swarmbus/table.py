@@ -80,7 +80,8 @@ class EventTable(Generic[R]):
 
     Publishers and handlers are a role name, `CLIENT`, `SYSTEM` or `External("name")`, or a tuple of them. A row is
     about exactly its event class: every class that travels is named in the table, so that any process can tell
-    by its name what it received. Rows that make no sense are kept, and reported by the check.
+    by its name what it received. A handler of a class takes its subclasses too, and a handler of an open generic
+    event (`Result`) all its forms (`Result[int]`). Rows that make no sense are kept, and reported by the check.
 
     Attributes:
         rows: the rows as they were written.

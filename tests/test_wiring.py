@@ -562,6 +562,19 @@ class HidesContext(Role):
     async def handle(self, event: A, ctx: "Hidden[B]") -> None: ...
 
 
+class TakesHiddenModule(Role):
+    @on
+    async def handle(self, event: "Hidden.events.Thing") -> None: ...
+
+
+class Unreadable(Role):
+    @on
+    async def handle(self, event: Any) -> None: ...
+
+
+Unreadable.handle.__annotations__["event"] = "A |"
+
+
 class Unbound(Role):
     @on
     async def handle(self, event: E) -> None: ...
@@ -643,6 +656,8 @@ class DecoratedPlain(Role):
         (ReturnsPlainList, ["SB108"], "the return annotation is annotated list"),
         (TakesHidden, ["SB109"], "uses the name Hidden in parameter event, which is not defined at run time"),
         (ReturnsHidden, ["SB109"], "uses the name Hidden in the return annotation"),
+        (TakesHiddenModule, ["SB109"], "uses the name Hidden.events.Thing in parameter event"),
+        (Unreadable, ["SB109"], "uses the name A | in parameter event"),
         (HidesContext, ["SB113"], "takes event, ctx beside context and state"),
         (Unbound, ["SB109"], "E, which stands for no class"),
         (TooMany, ["SB113"], "takes event, other beside context and state, but is called with one event"),
