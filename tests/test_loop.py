@@ -235,6 +235,42 @@ async def test_a_tool_that_cancels_itself_is_a_tool_that_failed() -> None:
     assert results(model.requests[2])[1] == ("3", True)
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # the only one with cancellation from outside of scopes
+async def test_a_cancellation_from_outside_of_scopes_is_a_real_one() -> None:
+    import asyncio
+
+    @tool
+    async def hang() -> None:
+        """Hang."""
+        await anyio.sleep_forever()
+
+    model = ScriptedModel([call("hang"), "go on"])
+    agent = Agent(model, tools=[hang])
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(agent.run("go"), 0.05)
+    assert (await agent.run("and?")).output == "go on"
+    valid(model.requests[-1])
+
+
+class Suspended(BaseException):
+    """Stands for what is no error but leaves the handler, such as waiting for a person."""
+
+
+@pytest.mark.parametrize("beside", [0, 1], ids=["alone", "beside-another"])
+async def test_what_is_no_error_passes_through_as_it_is(beside: int) -> None:
+    @tool
+    async def wait() -> None:
+        """Wait for a person."""
+        raise Suspended
+
+    model = ScriptedModel([[call("wait"), *[call("add", a=1, b=2)] * beside], "go on"])
+    agent = Agent(model, tools=[wait, add])
+    with pytest.raises(Suspended):
+        await agent.run("go")
+    await agent.run("and?")
+    valid(model.requests[-1])
+
+
 async def test_a_call_cut_by_the_length_limit_does_not_run() -> None:
     ran = []
 

@@ -5,6 +5,7 @@ Here is one of the two places that catch every exception: what a tool raises bec
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from functools import partial
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from swarmbus.thinking.loop_state import LoopSetup, LoopState
+
+_log = logging.getLogger(__name__)
 
 NOT_STARTED = "the run was cancelled before this call started"
 CUT_SHORT = "the run was cancelled while this call was under way; it may have taken effect"
@@ -133,6 +136,7 @@ class Batch:
             arguments = tool.signature.parse(call.arguments)
             arguments = await self._permitted(tool, call, arguments)
         except ValueError as error:
+            _log.warning("call %s of tool %s has arguments that do not fit: %s", call.id, call.name, error)
             return ToolResult.failed("invalid_arguments", str(error))
         except (_Blocked, HookFailed) as error:
             return ToolResult.failed("blocked", str(error))
