@@ -151,8 +151,8 @@ class Swarm(Generic[R]):
         error: Exception | None = None
         async with AsyncExitStack() as stack:
             for role in self.roles:
-                stack.enter_context(_running(role))
                 await stack.enter_async_context(role.lifespan())
+                stack.enter_context(_running(role))
             async with anyio.create_task_group() as group:
                 live = LiveSwarm(self, group, grace)
                 await group.start(live.bus.serve)
@@ -293,11 +293,11 @@ class LiveSwarm(Generic[R]):
 @contextmanager
 def _running(role: Role) -> Iterator[None]:
     """Refuse to set the role's attributes within the block."""
-    role._open += 1  # noqa: SLF001  # the role's own guard, which only assembly may move
+    object.__setattr__(role, "_open", role._open + 1)  # noqa: SLF001  # the guard that only assembly may move
     try:
         yield
     finally:
-        role._open -= 1  # noqa: SLF001
+        object.__setattr__(role, "_open", role._open - 1)  # noqa: SLF001
 
 
 def _model_setting(role: str, own: Any, override: Any, default: Any) -> Any:

@@ -10,7 +10,7 @@ import anyio
 
 from swarmbus.delivery.calllog import AttemptCalls
 from swarmbus.errors import HandlerTimedOut
-from swarmbus.events import event_name, to_json
+from swarmbus.events import event_name
 from swarmbus.records import Asked, Published
 
 if TYPE_CHECKING:
@@ -163,9 +163,8 @@ class Attempt:
     def _published_before(self, event: Event, key: str | None) -> bool:
         if self._earlier is None:
             return False
-        content = None if key is not None else to_json(event)
         for place, published in enumerate(self._earlier):
-            same = published.key == key if key is not None else _same(published, event, content)
+            same = published.key == key and (key is not None or published.event == event)
             if same:
                 del self._earlier[place]
                 return True
@@ -195,7 +194,3 @@ class Waiting:
 
     def __exit__(self, *_: object) -> None:
         self._attempt.slot.deadline = self._attempt.monotonic() + self._left
-
-
-def _same(published: Published, event: Event, content: bytes | None) -> bool:
-    return published.key is None and type(published.event) is type(event) and to_json(published.event) == content

@@ -160,9 +160,7 @@ class Join:
             )
             for item, trouble in sorted(self.failures.items())
         ]
-        failed += [
-            FailedItem(None, self.key_of(trouble.event), trouble.failure, ()) for trouble in self.loose_failures
-        ]
+        failed += [FailedItem(None, self.key_of(trouble.event), trouble.failure, ()) for trouble in self.loose_failures]
         cut = sorted(self.cancelled - self.taken.keys() - self.failures.keys())
         return Joined(
             done=(*done, *self.loose),
