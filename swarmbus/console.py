@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -160,6 +161,18 @@ class RunProgress:
                 self.tell(line)
         if self._live is None and self._clock() - self._last >= PAUSE:
             self._tell_counts()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Keep the screen still within the block."""
+        if self._live is None:
+            yield
+            return
+        self._live.stop()
+        try:
+            yield
+        finally:
+            self._live.start()
 
     def tell(self, line: str) -> None:
         """Show a line of text."""

@@ -11,6 +11,7 @@ import typer
 from swarmbus.cli import findings
 from swarmbus.cli.interrupts import stopping
 from swarmbus.cli.output import ExitCode, notice, write_data
+from swarmbus.cli.person import Person
 from swarmbus.cli.running import read_event, run_to_end
 from swarmbus.cli.tracebacks import own_traceback
 from swarmbus.console import RunProgress
@@ -41,9 +42,8 @@ def run_and_report(swarm: Swarm[Any], written: str, *, model: str | None, timeou
             stack.enter_context(swarm.override(model=_known(model)))
         stop = stack.enter_context(stopping())
         progress = stack.enter_context(RunProgress())
-        outcome = anyio.run(
-            lambda: run_to_end(swarm, event, stop, lambda _run, item: progress.note(item), timeout=timeout)
-        )
+        person = Person(progress.paused)
+        outcome = anyio.run(lambda: run_to_end(swarm, event, stop, progress.note, person, timeout=timeout))
     write_data(outcome.report())
     _explain(outcome)
     return stop.code or outcome.exit_code
@@ -65,4 +65,4 @@ def _explain(outcome: Outcome) -> None:
         cause = outcome.error.__cause__
         if cause is not None:
             notice(own_traceback(cause))
-        notice(f"{outcome.status}: {outcome.error}")
+        notice(str(outcome.error))

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from swarmbus.cli.output import ExitCode
 from swarmbus.errors import RunEnded
 from swarmbus.events import Event, event_name, to_json
+from swarmbus.results import Lifecycle
 from swarmbus.table import CLIENT
 from swarmbus.text import did_you_mean
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from swarmbus.cli.interrupts import Stop
+    from swarmbus.cli.person import Person
     from swarmbus.results import RunResult
-    from swarmbus.run import Run
     from swarmbus.swarm import Swarm
 
 EXIT_CODES = {
@@ -32,6 +33,8 @@ EXIT_CODES = {
     "cancelled": ExitCode.FAILED,
     "stopped": ExitCode.FAILED,
 }
+
+NOTHING_MORE = "it came to rest without a result, and the command line has no further event to send"
 
 
 class Outcome:
@@ -121,7 +124,8 @@ async def run_to_end(
     swarm: Swarm[Any],
     event: Event,
     stop: Stop,
-    watch: Callable[[Run[Any], Any], None],
+    watch: Callable[[Any], None],
+    person: Person,
     *,
     timeout: float | None = None,
 ) -> Outcome:
@@ -131,7 +135,8 @@ async def run_to_end(
         swarm: the swarm, with a sound wiring.
         event: one that the table accepts from the client.
         stop: says when somebody asks for a stop.
-        watch: called with the run and each item of `run.events()`.
+        watch: called with each item of `run.events()`.
+        person: answers the run's questions.
         timeout: seconds until the run is given up.
 
     Raises:
@@ -142,7 +147,11 @@ async def run_to_end(
         async with anyio.create_task_group() as group:
             group.start_soon(_cancel_on, stop, group.cancel_scope)
             async for item in run.events():
-                watch(run, item)
+                watch(item)
+                if isinstance(item, Lifecycle) and item.type == "question_asked":
+                    group.start_soon(person.answer, run)
+                elif run.status == "waiting":
+                    await run.cancel(NOTHING_MORE)
             group.cancel_scope.cancel()
     try:
         return Outcome("done", await run.result())

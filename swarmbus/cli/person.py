@@ -1,0 +1,96 @@
+"""The person who sits before the command line: is asked what a run wants to know, and answers on standard input."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.lowlevel
+
+from swarmbus.cli.output import notice
+from swarmbus.errors import QuestionError
+from swarmbus.graph.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from swarmbus.run import Run
+
+NO_ANSWER = "a person is asked, and standard input has no answer"
+
+
+class Person:
+    """Answers the questions of a run, one after the other, a line for each.
+
+    Args:
+        quiet: what keeps the screen still while a question stands on it.
+    """
+
+    def __init__(self, quiet: Callable[[], AbstractContextManager[None]]) -> None:
+        self._quiet = quiet
+        self._lock = anyio.Lock()
+        self._asked: set[str] = set()
+        self._lines = _Lines()
+
+    async def answer(self, run: Run[Any]) -> None:
+        """Answer what the run asks now; where there is no more input, cancel it, as it would wait for ever."""
+        async with self._lock:
+            for question, asked in list(run.questions.items()):
+                if question not in self._asked:
+                    self._asked.add(question)
+                    with self._quiet():
+                        await self._answer(run, question, asked)
+
+    async def _answer(self, run: Run[Any], question: str, asked: dict[str, Any]) -> None:
+        content, schema = asked["question"], asked["reply"]
+        text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+        wanted = "" if schema.get("type") == "string" else f"\n  as JSON of this form: {json.dumps(schema)}"
+        notice(f"? {printable(text)}{wanted}")
+        while question in run.questions:
+            line = await self._lines.next()
+            if line is None:
+                await run.cancel(NO_ANSWER)
+                return
+            try:
+                await run.answer(question, _value(line, schema))
+            except QuestionError as error:
+                notice(str(error))
+
+
+class _Lines:
+    """The lines of standard input, read without holding up anything else."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    async def next(self) -> str | None:
+        """Return the next line, or None at the end of the input."""
+        if sys.stdin is None:
+            return None
+        number = sys.stdin.fileno()
+        while b"\n" not in self._rest:
+            try:
+                await anyio.wait_readable(number)
+            except OSError:  # a file, for whose lines nobody has to wait
+                await anyio.lowlevel.checkpoint()
+            chunk = os.read(number, 65536)
+            if not chunk:
+                break
+            self._rest += chunk
+        if not self._rest:
+            return None
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line.decode(errors="replace").strip()
+
+
+def _value(line: str, schema: dict[str, Any]) -> Any:
+    if schema.get("type") == "string":
+        return line
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError:
+        return line

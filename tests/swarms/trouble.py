@@ -1,0 +1,120 @@
+"""A swarm that does as it is told by its first event: works, fails in part, waits, asks, overspends, blocks."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import anyio
+
+from swarmbus import (
+    CLIENT,
+    Budget,
+    Event,
+    EventTable,
+    Joined,
+    Role,
+    RoleContext,
+    Swarm,
+    join,
+    on,
+)
+from swarmbus.models import ScriptedModel
+
+
+class Told(Event):
+    steps: tuple[str, ...]
+
+
+class Corrected(Event):
+    steps: tuple[str, ...]
+
+
+class Planned(Event):
+    steps: tuple[str, ...]
+
+
+class Done(Event):
+    step: str
+
+
+class Finished(Event):
+    steps: tuple[str, ...]
+
+
+class Planner(Role):
+    @on(Told, Corrected)
+    async def plan(self, event: Told | Corrected) -> Planned:
+        return Planned(steps=event.steps)
+
+
+class Worker(Role):
+    concurrency = 4
+
+    @on(Planned, each="steps")
+    async def work(self, step: str, ctx: RoleContext) -> Done | None:
+        match step:
+            case "fail":
+                raise ValueError("this step can't be done")
+            case "slow":
+                ctx.progress("waiting for a signal")
+                await anyio.sleep(0.5)
+            case "wait":
+                ctx.progress("waiting for a signal")
+                await anyio.sleep_forever()
+            case "block":
+                sys.stderr.write("waiting for a signal\n")
+                sys.stderr.flush()
+                time.sleep(60)  # noqa: ASYNC251  # that is what this step is about
+            case "spend":
+                await ctx.ask("one")
+                await ctx.ask("two")
+            case "person":
+                step = await ctx.ask_person("Which step?", reply=str)
+            case "number":
+                step = str(await ctx.ask_person("How many?", reply=int))
+            case "silent":
+                return None
+            case _:
+                pass
+        return Done(step=step)
+
+
+class Collector(Role):
+    @join(Done, per=Planned, partial="proceed")
+    async def collect(self, plan: Planned, done: Joined[Done]) -> Finished | None:
+        return Finished(steps=tuple(each.step for each in done.done)) if "silent" not in plan.steps else None
+
+
+class Strict(Role):
+    @join(Done, per=Planned)
+    async def collect(self, plan: Planned, done: Joined[Done]) -> Finished:
+        return Finished(steps=tuple(each.step for each in done.done))
+
+
+def make(collector: Role | None = None) -> Swarm[Finished]:
+    """Return the swarm; by default one that takes what it gets."""
+    name = "strict" if collector is not None else "collector"
+    return Swarm(
+        Planner(),
+        Worker(),
+        collector or Collector(),
+        table=EventTable(
+            (CLIENT, Told, "planner"),
+            (CLIENT, Corrected, "planner"),
+            ("planner", Planned, ("worker", name)),
+            ("worker", Done, name),
+            (name, Finished, CLIENT),
+            result=Finished,
+        ),
+        model=ScriptedModel(["a reply", "another"]),
+        budget=Budget(calls=1),
+    )
+
+
+def strict() -> Swarm[Finished]:
+    """Return a swarm that fails with its first step that does."""
+    return make(Strict())
+
+
+swarm = make()
