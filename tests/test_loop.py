@@ -350,7 +350,8 @@ async def test_unfit_characters_are_replaced_where_they_come_in() -> None:
         return "a\x00b\ud835c"
 
     model = ScriptedModel([call("read"), "x\ud835"])
-    result = await Agent(model, tools=[read]).run("go")
+    result = await Agent(model, tools=[read]).run("g\ud800o")
+    assert result.messages[0] == UserMessage("g\ufffdo")
     assert results(model.requests[-1]) == [("a�b�c", True)]
     assert result.output == "x�"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, overload
 
@@ -12,7 +12,8 @@ import anyio
 from anyio import lowlevel
 from typing_extensions import TypeForm, TypeVar
 
-from swarmbus.messages import DEFAULT_SETTINGS, Message, ModelSettings, Usage, UserMessage
+from swarmbus.messages import DEFAULT_SETTINGS, Message, ModelSettings, TextPart, Usage, UserMessage
+from swarmbus.text import clean_text
 from swarmbus.thinking.hooks import NO_HOOKS, Hooks
 from swarmbus.thinking.limits import DEFAULT_LIMITS, Limits, Repetition
 from swarmbus.thinking.loop import run_loop
@@ -184,7 +185,7 @@ class Agent:
         try:
             await lowlevel.checkpoint()  # runs started together fork from the same history, however fast they end
             async with kept_open(self.model):
-                answer, reason = await run_loop(self._setup(output), state, UserMessage(prompt))
+                answer, reason = await run_loop(self._setup(output), state, UserMessage(_clean(prompt)))
             return AgentResult(answer, tuple(state.messages), state.usage, reason)
         finally:
             self._trunk.discard(run)
@@ -217,6 +218,14 @@ class Agent:
             approve=self._approve,
             price=self._price,
         )
+
+
+def _clean(prompt: Content) -> Content:
+    if isinstance(prompt, str):
+        return clean_text(prompt)[0]
+    return tuple(
+        replace(part, text=clean_text(part.text)[0]) if isinstance(part, TextPart) else part for part in prompt
+    )
 
 
 class AgentStream:
