@@ -4,8 +4,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-
-from ledger_model.drive import Difference, Engine, check_one
+from ledger_model.drive import check_one
+from ledger_model.pair import Difference, Engine
 from ledger_model.plant import Bug, planted
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ BUGS = {
     "a failure breaks a join with a quorum": Bug(
         "joins", 'self.partial == "fail" and self.quorum is None and', 'self.partial == "fail" and'
     ),
-    "contributions stay in order of arrival": Bug("joins", "for item in sorted(self.taken):", "for item in self.taken:"),
+    "contributions stay in order of arrival": Bug(
+        "joins", "for item in sorted(self.taken):", "for item in self.taken:"
+    ),
     "what was cut short is missing": Bug(
         "joins", "self.taken.keys() | self.failures.keys() | self.cancelled", "self.taken.keys() | self.failures.keys()"
     ),
@@ -33,7 +35,9 @@ BUGS = {
     "a result leaves what counts for its joins alone": Bug("cancelling", "    if closed:\n", "    if False:\n"),
     "anything a mender publishes mends": Bug("mending", "if reaches & self.wanted:", "if reaches:"),
     "a cancelled mender is never a no": Bug("book", "            mending.menders.discard(delivery.key)\n", ""),
-    "only one join takes a failure": Bug("ladder", "            taken = True\n", "            taken = True\n            break\n"),
+    "only one join takes a failure": Bug(
+        "ladder", "            taken = True\n", "            taken = True\n            break\n"
+    ),
     "reach passes through contributions": Bug(
         "topology",
         "passes |= {h.number for h in routing.opens}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -92,7 +93,8 @@ class _Builder:
         role = self.random.choice(free) if free else f"role{len(self.roles)}"
         if not free:
             self.roles.append(role)
-        self.handlers.append(Handler(role, f"h{len(self.handlers)}", takes, tuple(returns), **options))  # type: ignore[arg-type]
+        name = f"h{len(self.handlers)}"
+        self.handlers.append(Handler(role, name, takes, tuple(returns), **options))  # type: ignore[arg-type]
 
     def policy(self) -> dict[str, object]:
         random = self.random
@@ -105,16 +107,15 @@ class _Builder:
             "expects": keyed and self.chance(0.4),
         }
 
-    # --- shaped ----------------------------------------------------------------------------------------------------
+    # --- shaped ---
 
     def block(self, takes: str, gives: str, depth: int) -> None:
         """Add handlers that lead from one class to another."""
         if depth == 0:
             self.add(takes, gives)
             return
-        self.random.choice((self.fan, self.fan, self.fan, self.chain, self.gather, self.release, self.recursion))(
-            takes, gives, depth
-        )
+        shapes = (self.fan, self.fan, self.fan, self.chain, self.gather, self.release, self.recursion)
+        self.random.choice(shapes)(takes, gives, depth)
 
     def fan(self, takes: str, gives: str, depth: int) -> None:
         """A map and its join, with a block in between."""
@@ -157,7 +158,7 @@ class _Builder:
         self.add(takes, brought, takes, each=self.chance(0.7))
         self.add(brought, *dict.fromkeys((gives, brought)), per=takes, **self.policy())
 
-    # --- loose -------------------------------------------------------------------------------------------------------
+    # --- loose ---
 
     def loose(self, ending: str) -> None:
         """Handlers thrown together, mostly publishing later classes than they take."""
@@ -181,32 +182,49 @@ class _Builder:
             chosen.append(ending)
         return tuple(dict.fromkeys(chosen))
 
-    # --- what is strewn over either ------------------------------------------------------------------------------------
+    # --- what is strewn over either ---
 
     def sprinkle(self) -> None:
-        """Bystanders, menders, loops, early events, children, second joins."""
-        random = self.random
-        if self.chance(0.4):
-            self.add(random.choice(self.classes), *([self.new_class()] if self.chance(0.4) else []))
-        if self.chance(0.25):
-            joins = [one for one in self.handlers if one.per is not None]
-            if joins:
-                other = random.choice(joins)
-                gives = other.returns if self.chance(0.5) else ()
-                self.add(other.takes, *gives, per=other.per, **self.policy())
-        if self.chance(0.2):
-            self.add(random.choice(self.classes) + "x", random.choice(self.classes[1:] or self.classes))
-        if self.chance(0.25):
-            self.loop()
-        if self.chance(0.4):
-            for _ in range(random.choice((1, 1, 2))):
-                self.add(HANDLER_FAILED, *random.sample(self.classes, min(len(self.classes), random.randint(0, 2))))
-        if self.chance(0.1):
-            self.change(lambda one: replace(one, returns=(*one.returns, RESULT_NAME)))
-        if self.chance(0.15):
-            self.picky()
-        for _ in range(random.randint(0, 2)):
-            self.change(lambda one: replace(one, early=tuple(dict.fromkeys(one.early + one.returns[:1]))))
+        """Each of these for some of the programs."""
+        for probability, add in (
+            (0.4, self.bystander),
+            (0.25, self.second_join),
+            (0.2, self.child),
+            (0.25, self.loop),
+            (0.4, self.menders),
+            (0.1, self.shortcut),
+            (0.15, self.picky),
+            (0.4, self.early),
+            (0.4, self.early),
+        ):
+            if self.chance(probability):
+                add()
+
+    def bystander(self) -> None:
+        self.add(self.random.choice(self.classes), *([self.new_class()] if self.chance(0.4) else []))
+
+    def second_join(self) -> None:
+        """A join beside another one, with a policy of its own."""
+        joins = [one for one in self.handlers if one.per is not None]
+        if joins:
+            other = self.random.choice(joins)
+            self.add(other.takes, *(other.returns if self.chance(0.5) else ()), per=other.per, **self.policy())
+
+    def child(self) -> None:
+        """A handler of the child of a class."""
+        self.add(self.random.choice(self.classes) + "x", self.random.choice(self.classes[1:] or self.classes))
+
+    def menders(self) -> None:
+        for _ in range(self.random.choice((1, 1, 2))):
+            count = min(len(self.classes), self.random.randint(0, 2))
+            self.add(HANDLER_FAILED, *self.random.sample(self.classes, count))
+
+    def shortcut(self) -> None:
+        """Somebody in the middle may publish the result."""
+        self.change(lambda one: replace(one, returns=(*one.returns, RESULT_NAME)))
+
+    def early(self) -> None:
+        self.change(lambda one: replace(one, early=tuple(dict.fromkeys(one.early + one.returns[:1]))))
 
     def loop(self) -> None:
         back = self.random.choice(self.classes)
@@ -221,11 +239,11 @@ class _Builder:
             each = self.chance(0.3)
             self.handlers.append(Handler(other.role, name, other.takes, returns, each=each, picky=True))
 
-    def change(self, change: object) -> None:
+    def change(self, change: Callable[[Handler], Handler]) -> None:
         place = self.random.randrange(len(self.handlers))
-        self.handlers[place] = change(self.handlers[place])  # type: ignore[operator]
+        self.handlers[place] = change(self.handlers[place])
 
-    # --- the table -----------------------------------------------------------------------------------------------------
+    # --- the table ---
 
     def program(self, result: str | None) -> Program:
         parents: dict[str, str | None] = dict.fromkeys((*self.classes, RESULT_NAME))

@@ -6,176 +6,41 @@ easy to believe.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from collections.abc import Iterable
+from dataclasses import replace
 
-from ledger_model.program import CLIENT, HANDLER_FAILED, RESULT, SYSTEM, Fact, Handler, Program
-
-Origin: TypeAlias = "int | tuple[str, Ident]"
-"""An envelope: the serial of its fact, or that of a failure, named by the delivery that failed."""
-
-Ident: TypeAlias = "tuple[Origin, int, int]"
-"""A delivery: (envelope, handler number, item or -1)."""
-
-Column: TypeAlias = "int | str"
-
-Named: TypeAlias = "tuple[str | None, str | None]"
-"""An item's text and key."""
+from ledger_model import features
+from ledger_model.program import CLIENT, HANDLER_FAILED, RESULT, SYSTEM, Fact, Program
+from ledger_model.survey import Survey
+from ledger_model.tree import Column, Delivery, Envelope, Failure, Join, Map, Node, Step, Thing, Timer
 
 
-@dataclass(eq=False)
-class Node:
-    """A place in the run's tree: the root, the scope of an opener, or one item of a map."""
+class NaiveRun(Survey):
+    """One run of a program. Every public method below is one record; `step` tells what the last one did.
 
-    parent: Node | None = None
-    joins: list[Join] = field(default_factory=list)
-    map: Map | None = None
-    index: int = -1
-
-    def up(self) -> Iterator[Node]:
-        """This node and all above it."""
-        at: Node | None = self
-        while at is not None:
-            yield at
-            at = at.parent
-
-
-@dataclass(eq=False)
-class Envelope:
-    """An event on the bus, in order of publication."""
-
-    origin: Origin
-    fact: Fact
-    hops: int
-
-
-@dataclass(eq=False, repr=False)
-class Thing:
-    """Something that counts while it lives."""
-
-    handler: int
-    node: Node
-    envelope: Envelope
-    live: bool = True
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.envelope.origin} for {self.handler}>"
-
-
-@dataclass(eq=False, repr=False)
-class Delivery(Thing):
-    """An envelope, or an item of it, on its way to a handler; or a join that has fired."""
-
-    item: int = -1
-    attempt: int = 1
-    joined: Contents | None = None
-    asked: str | None = None
-    failure: Failure | None = None
-    wanted: frozenset[Column] = frozenset()
-    menders: list[Delivery] = field(default_factory=list)
-    mends: Delivery | None = None
-    hopeful: bool = False
-    verdict: bool | None = None
-
-    @property
-    def ident(self) -> Ident:
-        """What tells it apart in any bookkeeping."""
-        return (self.envelope.origin, self.handler, self.item)
-
-
-@dataclass(eq=False, repr=False)
-class Map(Thing):
-    """A map with items that are not open yet."""
-
-    unopened: list[int] = field(default_factory=list)
-    size: int = 0
-
-    @property
-    def ident(self) -> tuple[Origin, int]:
-        """What tells it apart in any bookkeeping."""
-        return (self.envelope.origin, self.handler)
-
-
-@dataclass(eq=False, repr=False)
-class Timer(Thing):
-    """An event that will be published later; `handler` is its publisher."""
-
-    fact: Fact | None = None
-
-
-@dataclass(eq=False, repr=False)
-class Join(Thing):
-    """A join that waits: its own scope, and all that arrived for it."""
-
-    scope: Node = field(default_factory=Node)
-    arrived: list[tuple[Spot, Fact]] = field(default_factory=list)
-    failures: list[tuple[Spot, Failure]] = field(default_factory=list)
-    cut: list[Spot] = field(default_factory=list)
-    overdue: bool = False
-
-    @property
-    def ident(self) -> Ident:
-        """The identity of the delivery that it will become."""
-        return (self.envelope.origin, self.handler, -1)
-
-
-Spot: TypeAlias = "tuple[Map, int] | None"
-"""An item of a join, or None outside any item."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why something failed: the error's text, and whether it is a failure or just something missing."""
-
-    kind: Literal["failed", "missing"]
-    error: str
-    key: str | None = None
-
-
-@dataclass(frozen=True)
-class Contents:
-    """What a firing hands to its handler: serials of facts; items by their text and key."""
-
-    opener: int
-    done: tuple[int, ...]
-    failed: tuple[tuple[str | None, str | None, str, tuple[int, ...]], ...]
-    missing: tuple[Named, ...]
-    cancelled: tuple[Named, ...]
-
-
-@dataclass
-class Step:
-    """What one record brought about."""
-
-    delivered: list[Delivery] = field(default_factory=list)
-    maps: list[Map] = field(default_factory=list)
-    timers: list[Timer] = field(default_factory=list)
-    cancelled: list[Thing] = field(default_factory=list)
-    notes: set[str] = field(default_factory=set)
-
-
-class NaiveRun:
-    """One run of a program. Every public method is one record; `step` tells what the last one did."""
+    Attributes:
+        outcome: how the run ends, once that is decided; cause: the failure that decided it, if one did.
+        finished: the end is decided, and nothing is live any more.
+        dead: errors that nobody mended; mended: those somebody did; warnings: how many there were.
+        sent: where an event lives that went to the client, by serial.
+        notes: the features that the run had.
+    """
 
     def __init__(self, program: Program) -> None:
-        self.program = program
-        self.root = Node()
-        self.things: list[Thing] = []
+        super().__init__(program)
         self.outcome: str | None = None
+        self.cause: str | None = None
         self.finished = False
-        self.step = Step()
-        self.notes: set[str] = set()
-        self.sent: dict[int, Node] = {}
-        self.warnings = 0
         self.dead: list[str] = []
         self.mended: list[str] = []
-        self.cause: str | None = None
-        self.reaches = [self._walk([number]) for number in range(len(program.handlers))]
+        self.warnings = 0
+        self.sent: dict[int, Node] = {}
+        self.step = Step()
+        self.notes: set[str] = set()
         self._ending: str | None = None
         self._refusing: list[Delivery] = []
 
-    # --- records -----------------------------------------------------------------------------------------------
+    # --- records ---
 
     def submit(self, fact: Fact, cause: int | None = None) -> None:
         """An event of the client enters the root, or the scope of an event that the client was sent."""
@@ -192,10 +57,9 @@ class NaiveRun:
     def delay(self, delivery: Delivery, fact: Fact) -> Timer:
         """A handler publishes an event with a delay."""
         self.step = Step()
-        timer = Timer(delivery.handler, delivery.node, delivery.envelope, fact=fact)
+        timer = Timer(delivery.handler, delivery.node, delivery.envelope, fact)
         self._hope(delivery, fact)
         self.things.append(timer)
-        self.step.timers.append(timer)
         self._settle()
         return timer
 
@@ -222,16 +86,7 @@ class NaiveRun:
             delivery.live = False
             self._judge(delivery, yes=False, error=error)
         else:
-            fact = Fact(-1, HANDLER_FAILED)
-            menders = self.program.takers(SYSTEM, fact)
-            delivery.wanted = frozenset(join.handler for join in self._targets(delivery)) or frozenset({RESULT})
-            if menders:
-                envelope = Envelope(("failed", delivery.ident), fact, delivery.envelope.hops + 1)
-                if self._check_hops(envelope):
-                    for number in menders:
-                        mender = Delivery(number, delivery.node, envelope, mends=delivery)
-                        delivery.menders.append(mender)
-                        self._deliver(mender)
+            self._ask_menders(delivery)
             if not delivery.menders:
                 self._give_up(delivery)
         self._settle()
@@ -249,9 +104,7 @@ class NaiveRun:
     def fire(self, timer: Timer) -> None:
         """A delayed event comes due."""
         self.step = Step()
-        assert timer.fact is not None
-        publisher = self.program.handlers[timer.handler].role
-        self._publish(timer.fact, publisher, timer.node, timer.envelope.hops + 1)
+        self._publish(timer.fact, self.spec(timer).role, timer.node, timer.envelope.hops + 1)
         timer.live = False
         self._settle()
 
@@ -285,167 +138,94 @@ class NaiveRun:
         self.step = Step()
         self._settle()
 
-    # --- what may happen next ------------------------------------------------------------------------------------
-
-    def living(self) -> list[Thing]:
-        """All that counts now."""
-        return [thing for thing in self.things if thing.live]
-
-    def deliveries(self) -> list[Delivery]:
-        """All live deliveries, running or not."""
-        return [thing for thing in self.living() if isinstance(thing, Delivery)]
-
-    def runnable(self) -> list[Delivery]:
-        """The deliveries whose handler runs now."""
-        return [one for one in self.deliveries() if one.asked is None and one.failure is None]
-
-    def joins(self) -> list[Join]:
-        """All open joins."""
-        return [thing for thing in self.living() if isinstance(thing, Join)]
-
-    # --- reach -----------------------------------------------------------------------------------------------------
-
-    def _walk(self, handlers: list[int]) -> frozenset[Column]:
-        """The columns that the handlers reach, passing through every handler on the way but no contribution."""
-        columns: set[Column] = set()
-        seen: set[int] = set()
-        todo = list(handlers)
-        while todo:
-            number = todo.pop()
-            if number in seen:
-                continue
-            seen.add(number)
-            handler = self.program.handlers[number]
-            for name in self.program.parents:
-                if self._may_publish(handler, name):
-                    direct, through = self._leads(handler.role, name)
-                    columns |= direct
-                    todo += through
-        return frozenset(columns)
-
-    def _leads(self, publisher: str, name: str) -> tuple[set[Column], list[int]]:
-        columns: set[Column] = set(self.program.fed(publisher, name))
-        if self.program.ends(publisher, name):
-            columns.add(RESULT)
-        groups = self.program.candidates(publisher, name)
-        return columns, [number for group in groups for number in group] + self.program.opened(publisher, name)
-
-    def _reach_of_event(self, publisher: str, name: str) -> frozenset[Column]:
-        direct, through = self._leads(publisher, name)
-        return frozenset(direct) | self._walk(through)
-
-    def _reach(self, thing: Thing) -> frozenset[Column]:
-        if isinstance(thing, Timer):
-            assert thing.fact is not None
-            return self._reach_of_event(self.program.handlers[thing.handler].role, thing.fact.name)
-        return self.reaches[thing.handler]
-
-    # --- the tree ----------------------------------------------------------------------------------------------------
-
-    def _nearest(self, column: Column, node: Node) -> Join | None:
-        """The instance of a join, open or not, at the nearest scope that has one."""
-        for place in node.up():
-            for join in place.joins:
-                if join.handler == column:
-                    return join
-        return None
-
-    def _targets(self, thing: Thing, closing: set[Join] = frozenset()) -> list[Join]:  # type: ignore[assignment]
-        return self._targets_of(self._reach(thing), thing.node, closing)
-
-    def _targets_of(self, columns: frozenset[Column], node: Node, closing: Iterable[Join] = ()) -> list[Join]:
-        """The joins that something at `node` counts for: nearest instances, open or just closed."""
-        nearest = [self._nearest(column, node) for column in sorted(columns - {RESULT}, key=str)]
-        return [join for join in nearest if join is not None and (join.live or join in closing)]
-
-    def _spot(self, join: Join, node: Node) -> Spot:
-        """The item of the join that `node` lies in: the outermost one whose map reaches the join."""
-        spot: Spot = None
-        for place in node.up():
-            if place is join.scope:
-                break
-            if place.map is not None and join.handler in self.reaches[place.map.handler]:
-                spot = (place.map, place.index)
-        return spot
-
-    def _spots(self, join: Join) -> list[tuple[Map, int]]:
-        """All items of the join, in order."""
-        return [
-            (thing, index)
-            for thing in self.things
-            if isinstance(thing, Map)
-            and join.handler in self.reaches[thing.handler]
-            and self._nearest(join.handler, thing.node) is join
-            and self._spot(join, thing.node) is None
-            for index in range(thing.size)
-        ]
-
-    # --- one: what a record brings --------------------------------------------------------------------------------
+    # --- one: what a record brings ---
 
     def _output(self, delivery: Delivery, fact: Fact) -> None:
-        publisher = self.program.handlers[delivery.handler].role
-        if self._publish(fact, publisher, delivery.node, delivery.envelope.hops + 1):
+        if self._publish(fact, self.spec(delivery).role, delivery.node, delivery.envelope.hops + 1):
             self._hope(delivery, fact)
 
     def _publish(self, fact: Fact, publisher: str, node: Node, hops: int) -> bool:
-        program = self.program
         envelope = Envelope(fact.serial, fact, hops)
-        if not self._check_hops(envelope):
+        if self._is_too_deep(envelope):
             return False
-        if program.ends(publisher, fact.name):
+        if self.program.ends(publisher, fact.name):
             self._will_end("done")
-        for number in program.fed(publisher, fact.name):
-            join = self._nearest(number, node)
-            if join is None or not join.live:
-                self._note("contribution after the firing" if join else "contribution without an opener")
-                self.warnings += 1
-            else:
-                join.arrived.append((self._spot(join, node), fact))
-        opened = program.opened(publisher, fact.name)
-        place = node
-        if opened:
-            place = Node(parent=node)
-            for number in opened:
-                join = Join(number, node, envelope, scope=place)
-                place.joins.append(join)
-                self.things.append(join)
-                self._note_join(join)
-        if CLIENT in program.receivers(publisher, fact.name):
+        for number in self.program.fed(publisher, fact.name):
+            self._contribute(number, fact, node)
+        opened = self.program.opened(publisher, fact.name)
+        place = self._open_scope(opened, envelope, node) if opened else node
+        if CLIENT in self.program.receivers(publisher, fact.name):
             self.sent[fact.serial] = place
-        for number in program.takers(publisher, fact):
-            if not program.handlers[number].each:
-                self._deliver(Delivery(number, place, envelope))
-            elif fact.items:
-                size = len(fact.items)
-                self._note_map(place)
-                cursor = Map(number, place, envelope, unopened=list(range(size)), size=size)
-                self.things.append(cursor)
-                self.step.maps.append(cursor)
+        for number in self.program.takers(publisher, fact):
+            if self.program.handlers[number].each:
+                self._map(number, envelope, place)
             else:
-                self._note("empty map")
+                self._deliver(Delivery(number, place, envelope))
         return True
+
+    def _contribute(self, number: int, fact: Fact, node: Node) -> None:
+        """What is published into a node belongs to the join of the nearest opener, if that is still open."""
+        join = self.nearest(number, node)
+        if join is not None and join.live:
+            join.arrived.append((self.spot(join, node), fact))
+            return
+        self.warnings += 1
+        self._note("contribution after the firing" if join else "contribution without an opener")
+
+    def _open_scope(self, opened: list[int], envelope: Envelope, node: Node) -> Node:
+        scope = Node(parent=node)
+        for number in opened:
+            join = Join(number, node, envelope, scope)
+            scope.joins.append(join)
+            earlier = [one for one in self.things if isinstance(one, Join) and one.handler == number]
+            self._note(*features.of_join(join, earlier))
+            self.things.append(join)
+        return scope
+
+    def _map(self, number: int, envelope: Envelope, node: Node) -> None:
+        size = len(envelope.fact.items)
+        if not size:
+            self._note("empty map")
+            return
+        cursor = Map(number, node, envelope, unopened=list(range(size)), size=size)
+        earlier = [one for one in self.things if isinstance(one, Map) and one.handler == number]
+        self._note(*features.of_map(cursor, earlier))
+        self.things.append(cursor)
+        self.step.maps.append(cursor)
 
     def _deliver(self, delivery: Delivery) -> None:
         self.things.append(delivery)
         self.step.delivered.append(delivery)
 
-    def _check_hops(self, envelope: Envelope) -> bool:
-        """Whether the envelope may be; one too deep ends the run, or is dropped where the end is decided."""
+    def _is_too_deep(self, envelope: Envelope) -> bool:
+        """An envelope that is too deep is dropped, and ends the run where its end is not decided yet."""
         if envelope.hops <= self.program.max_hops:
-            return True
+            return False
         self._note("hop limit")
         self.warnings += 1
         self._will_end("limit")
-        return False
+        return True
 
-    # --- two: what a record ends -------------------------------------------------------------------------------------
+    # --- two: what a record ends ---
+
+    def _ask_menders(self, delivery: Delivery) -> None:
+        """Publish the failure where the delivery lives; it stays live until those who take it have decided."""
+        delivery.wanted = frozenset(join.handler for join in self.targets(delivery)) or frozenset({RESULT})
+        fact = Fact(-1, HANDLER_FAILED)
+        menders = self.program.takers(SYSTEM, fact)
+        envelope = Envelope(("failed", delivery.ident), fact, delivery.envelope.hops + 1)
+        if menders and not self._is_too_deep(envelope):
+            for number in menders:
+                mender = Delivery(number, delivery.node, envelope, mends=delivery)
+                delivery.menders.append(mender)
+                self._deliver(mender)
 
     def _hope(self, mender: Delivery, fact: Fact) -> None:
         """Note whether what a mender publishes reaches what the failed delivery was to reach."""
         if mender.mends is None:
             return
         wanted = mender.mends.wanted
-        reach = self._reach_of_event(self.program.handlers[mender.handler].role, fact.name)
+        reach = self.reach.of_event(self.spec(mender).role, fact.name)
         anything = self.program.result is None and wanted == {RESULT}
         mender.hopeful = mender.hopeful or anything or bool(wanted & reach)
 
@@ -472,13 +252,13 @@ class NaiveRun:
         assert delivery.failure is not None
         delivery.live = False
         self.dead.append(delivery.failure.error)
-        self._blame(self.reaches[delivery.handler], delivery.node, delivery.failure)
+        self._blame(self.reach.handlers[delivery.handler], delivery.node, delivery.failure)
 
     def _blame(self, columns: frozenset[Column], node: Node, failure: Failure) -> None:
         """The nearest open joins take a failure; without any, the run does, or nobody."""
-        targets = self._targets_of(columns, node)
+        targets = self.targets_of(columns, node)
         for join in targets:
-            join.failures.append((self._spot(join, node), failure))
+            join.failures.append((self.spot(join, node), failure))
         if targets:
             self._note("failure taken by a join")
         elif RESULT not in columns and self.program.result is not None:
@@ -490,41 +270,21 @@ class NaiveRun:
             self.warnings += 1
             self._note("failure after the end")
 
-    # --- three: what is to be decided ------------------------------------------------------------------------------
+    # --- three: what is to be decided ---
 
     def _settle(self) -> None:
         self._carry_out()
-        while (join := self._next_due()) is not None:
+        while (join := self.next_due()) is not None:
             self._decide(join)
             self._carry_out()
         if not self.living():
             if self.outcome is None and self.program.result is None:
                 self.outcome = "done"
-            elif self.outcome is None and not self._waits():
+            elif self.outcome is None and not self.reach.client_leads_to_result():
                 self.outcome = "stalled"
-            self.finished = self.outcome is not None
-        self.notes |= self.step.notes
-
-    def _waits(self) -> bool:
-        """Whether something that the client may still send leads to the result, through contributions as well."""
-        program = self.program
-        todo = [(CLIENT, name) for name in program.sends]
-        seen = set()
-        while todo:
-            publisher, name = todo.pop()
-            if program.ends(publisher, name):
+            elif self.outcome is None:
                 self._note("waiting")
-                return True
-            if (publisher, name) in seen:
-                continue
-            seen.add((publisher, name))
-            _, through = self._leads(publisher, name)
-            for handler in (program.handlers[number] for number in (*through, *program.fed(publisher, name))):
-                todo += [(handler.role, one) for one in program.parents if self._may_publish(handler, one)]
-        return False
-
-    def _may_publish(self, handler: Handler, name: str) -> bool:
-        return any(self.program.is_a(name, declared) for declared in handler.publishes)
+            self.finished = self.outcome is not None
 
     def _carry_out(self) -> None:
         """Menders that were cancelled are a no each; then the run ends, if something ended it."""
@@ -547,7 +307,7 @@ class NaiveRun:
 
     def _end_with_result(self) -> None:
         self.outcome = "done"
-        doomed = [thing for thing in self.living() if RESULT in self._reach(thing)]
+        doomed = [thing for thing in self.living() if RESULT in self.reach_of(thing)]
         closing = {thing for thing in doomed if isinstance(thing, Join)}
         if closing:
             self._note("result closes a join")
@@ -555,59 +315,33 @@ class NaiveRun:
         if self.living():
             self._note("rest after the result")
 
-    def _quiet(self, join: Join) -> bool:
-        return not any(
-            join.handler in self._reach(thing) and any(place is join.scope for place in thing.node.up())
-            for thing in self.living()
-        )
-
-    def _broken(self, join: Join) -> bool:
-        spec = self._spec(join)
-        return spec.partial == "fail" and spec.quorum is None and bool(join.failures)
-
-    def _full(self, join: Join) -> bool:
-        quorum = self._spec(join).quorum
-        return quorum is not None and len(join.arrived) >= quorum
-
-    def _spec(self, thing: Thing) -> Handler:
-        return self.program.handlers[thing.handler]
-
-    def _next_due(self) -> Join | None:
-        """Joins are kept in order of their openers, those of one opener by handler: the latest opener comes first."""
-        joins = self.joins()
-        first = [one for one in joins if self._broken(one) or one.overdue or self._quiet(one)]
-        due = first or [one for one in joins if self._full(one)]
-        if not due:
-            return None
-        latest = due[-1].envelope
-        return next(one for one in due if one.envelope is latest)
-
     def _decide(self, join: Join) -> None:
-        spec = self._spec(join)
+        """Fire the join or break it."""
+        spec = self.spec(join)
         join.live = False
-        if self._broken(join):
+        if self.is_broken(join):
             self._note("broken by a failure")
             self._break(join, join.failures[0][1])
             return
-        was_quiet = self._quiet(join)
-        if not was_quiet:
+        if self.is_quiet(join):
+            if any(join.scope in thing.node.up() for thing in self.living()):
+                self._note("quiet beside a bystander")
+        else:
             self._note("deadline" if join.overdue else "quorum")
             self._cancel([], {join})
-        contents = self._contents(join)
-        lacking = bool(contents.missing)
-        if spec.quorum is not None:
-            lacking = len(join.arrived) < spec.quorum
-        if lacking and spec.partial == "fail":
-            self._note("quorum missed" if spec.quorum is not None else "broken by silence")
-            failure = join.failures[0][1] if join.failures else Failure("missing", "missing", join.envelope.fact.key)
-            self._break(join, failure)
+        contents = self.contents(join)
+        lacks = bool(contents.missing) if spec.quorum is None else len(join.arrived) < spec.quorum
+        if lacks and spec.partial == "fail":
+            self._note("broken by silence" if spec.quorum is None else "quorum missed")
+            silence = Failure("missing", "missing", join.envelope.fact.key)
+            self._break(join, join.failures[0][1] if join.failures else silence)
             return
-        self._note_contents(join, contents)
+        self._note(*features.of_contents(contents))
         self._deliver(Delivery(join.handler, join.node, join.envelope, joined=contents))
 
     def _break(self, join: Join, failure: Failure) -> None:
         self._cancel([], {join})
-        self._blame(self.reaches[join.handler], join.node, failure)
+        self._blame(self.reach.handlers[join.handler], join.node, failure)
 
     def _cancel(self, doomed: list[Thing], closing: set[Join]) -> None:
         """Cancel the doomed, then what counts for closing joins alone, until nothing more does."""
@@ -618,26 +352,18 @@ class NaiveRun:
                 cancelled.append(thing)
                 if isinstance(thing, Join):
                     closing.add(thing)
-            doomed = [thing for thing in self.living() if self._counts_alone(thing, closing)]
+            doomed = [thing for thing in self.living() if self.counts_alone(thing, closing)]
             if not doomed:
                 break
         for thing in cancelled:
-            for join in self._targets(thing, closing):
+            for join in self.targets(thing, closing):
                 self._cut(join, thing)
         self.step.cancelled += cancelled
         self._refusing += [one for one in cancelled if isinstance(one, Delivery) and one.mends is not None]
 
-    def _counts_alone(self, thing: Thing, closing: set[Join]) -> bool:
-        targets = self._targets(thing, closing)
-        return (
-            RESULT not in self._reach(thing)
-            and any(join in closing for join in targets)
-            and all(join in closing for join in targets)
-        )
-
     def _cut(self, join: Join, thing: Thing) -> None:
         """Remember which items of the join lost something to a decision."""
-        spot = self._spot(join, thing.node)
+        spot = self.spot(join, thing.node)
         if spot is None and isinstance(thing, Map):
             join.cut += [(thing, index) for index in thing.unopened]
         else:
@@ -649,61 +375,7 @@ class NaiveRun:
             thing.live = False
             self.step.cancelled.append(thing)
 
-    # --- contents ----------------------------------------------------------------------------------------------------
+    # --- notes ---
 
-    def _contents(self, join: Join) -> Contents:
-        spec = self._spec(join)
-        done: list[int] = []
-        failed: list[tuple[str | None, str | None, str, tuple[int, ...]]] = []
-        missing: list[Named] = []
-        cancelled: list[Named] = []
-        for spot in self._spots(join):
-            text = spot[0].envelope.fact.items[spot[1]]
-            brought = [fact for where, fact in join.arrived if where == spot]
-            failures = [failure for where, failure in join.failures if where == spot]
-            serials = tuple(fact.serial for fact in brought)
-            if failures:
-                key = brought[0].key if brought else failures[0].key
-                failed.append((text, key if spec.keyed else None, failures[0].error, serials))
-            elif brought:
-                done += serials
-            elif spot in join.cut:
-                cancelled.append((text, None))
-            else:
-                missing.append((text, None))
-        for where, failure in join.failures:
-            if where is None:
-                failed.append((None, failure.key if spec.keyed else None, failure.error, ()))
-        done += [fact.serial for where, fact in join.arrived if where is None]
-        if spec.expects:
-            named = {fact.key for _, fact in join.arrived} | {key for _, key, _, _ in failed}
-            missing += [(None, key) for key in join.envelope.fact.promises if key not in named]
-        return Contents(join.envelope.fact.serial, tuple(done), tuple(failed), tuple(missing), tuple(cancelled))
-
-    # --- notes ---------------------------------------------------------------------------------------------------------
-
-    def _note(self, feature: str) -> None:
-        self.step.notes.add(feature)
-
-    def _note_contents(self, join: Join, contents: Contents) -> None:
-        for feature in ("done", "failed", "missing", "cancelled"):
-            if getattr(contents, feature):
-                self._note(f"fired with {feature}")
-        if not any((contents.done, contents.failed, contents.missing, contents.cancelled)):
-            self._note("fired with nothing")
-
-    def _note_join(self, join: Join) -> None:
-        """Note how deep a join lies in others."""
-        above = [other for place in join.node.up() for other in place.joins]
-        if above:
-            self._note("join in a join")
-        if len({id(other.scope) for other in above}) > 2:
-            self._note("join four deep")
-        if any(other.handler == join.handler for other in above):
-            self._note("join reopened in its own scope")
-        if len(join.scope.joins) > 1:
-            self._note("two joins of one opener")
-
-    def _note_map(self, node: Node) -> None:
-        depth = sum(1 for place in node.up() if place.map is not None)
-        self._note("map in a map in a map" if depth > 1 else "map in a map" if depth else "map")
+    def _note(self, *noted: str) -> None:
+        self.notes.update(noted)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import swarmbus.delivery
-from ledger_model.drive import Engine
+from ledger_model.pair import Engine
 
 _HERE = Path(swarmbus.delivery.__file__).parent
 _COPY = "delivery_with_a_bug"

@@ -154,6 +154,4 @@ class Program:
 
     def ends(self, publisher: str, name: str) -> bool:
         """Whether the event is the run's result."""
-        return (
-            self.result is not None and name == self.result and CLIENT in self.receivers(publisher, name)
-        )
+        return self.result is not None and name == self.result and CLIENT in self.receivers(publisher, name)
