@@ -64,7 +64,7 @@ async def test_a_tool_call_is_answered_and_the_model_asked_again() -> None:
         valid(request)
 
 
-async def test_every_call_has_its_result_whatever_is_wrong_with_it() -> None:
+async def test_every_call_has_its_result_whatever_is_wrong_with_it(caplog: pytest.LogCaptureFixture) -> None:
     @tool
     async def fail(why: str) -> str:
         """Fail."""
@@ -87,6 +87,10 @@ async def test_every_call_has_its_result_whatever_is_wrong_with_it() -> None:
     assert "a: Input should be a valid integer" in found[2][0]
     assert "'subtract' does not exist; available: add, fail" in found[3][0]
     assert "LookupError: no such thing" in found[4][0]
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == [
+        "call call_1_2 of tool add has arguments that do not fit",
+        "call call_1_3 of tool add has arguments that do not fit",
+    ]
 
 
 async def test_calls_run_side_by_side_and_go_back_in_order() -> None:

@@ -286,7 +286,7 @@ async def test_a_rate_limit_is_waited_out() -> None:
     assert (reply.message.content, len(server.requests)) == ("ok", 4)
 
 
-async def test_fields_that_the_server_refuses_are_left_out_and_remembered() -> None:
+async def test_fields_that_the_server_refuses_are_left_out_and_remembered(caplog: pytest.LogCaptureFixture) -> None:
     def answer(request: ChatRequest) -> Reply | str:
         for name in ("stream_options", "parallel_tool_calls", "response_format"):
             if name in request.body:
@@ -304,6 +304,11 @@ async def test_fields_that_the_server_refuses_are_left_out_and_remembered() -> N
             assert len(server.requests) == 4
             assert (await agent.run("and now?", output=Number)).output == Number(n=3)
     assert len(server.requests) == 5
+    assert [record.getMessage().split(" refuses the field ")[1].split(";")[0] for record in caplog.records] == [
+        "stream_options",
+        "parallel_tool_calls",
+        "response_format",
+    ]
     assert "JSON schema" in server.requests[-1].messages[0]["content"]
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.to_thread
 from anyio.lowlevel import RunVar
 
 from swarmbus.errors import (
@@ -56,6 +57,7 @@ class _Server:
     refused: set[str] = field(default_factory=set)
     users: int = 0
     client: Any = None
+    opening: anyio.Lock = field(default_factory=anyio.Lock)
 
 
 _servers: RunVar[dict[tuple[str, str], _Server]] = RunVar("swarmbus_servers")
@@ -115,9 +117,10 @@ class OpenAIModel:
     async def open(self) -> AsyncIterator[_Server]:
         """Keep the connections to the server open, so that the calls within share them."""
         server = self._server()
-        if server.client is None:
-            server.client = _client(server)
-        server.users += 1
+        async with server.opening:
+            if server.client is None:  # in a thread, since loading the SDK and the certificates takes its time
+                server.client = await anyio.to_thread.run_sync(_client, server)
+            server.users += 1
         try:
             yield server
         finally:
@@ -130,7 +133,10 @@ class OpenAIModel:
     def _server(self) -> _Server:
         known = _servers.get({})
         _servers.set(known)
-        return known.setdefault((self.url, self._key), _Server(self.url, self._key))
+        place = (self.url, self._key)
+        if place not in known:
+            known[place] = _Server(*place)
+        return known[place]
 
     async def _attempt(self, server: _Server, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
         """Yield the parts of one answer; fields that the server refuses are left out, from now on."""
