@@ -53,7 +53,8 @@ def decode(data: bytes) -> DecodedText:
         if encoding != "utf-8":
             warnings.append(f"the encoding is not stated in the file; it was read as {encoding}")
     text = data[marked:].decode(encoding, "replace")
-    replaced = text.count(REPLACEMENT) - data[marked:].count(REPLACEMENT.encode(encoding))
+    own = REPLACEMENT.encode(encoding, "ignore")  # only Unicode encodings have the character themselves
+    replaced = text.count(REPLACEMENT) - (data[marked:].count(own) if own else 0)
     if replaced > 0:
         warnings.append(f"bytes that are not {encoding} were replaced by U+FFFD in {replaced} places")
     text, unusable = replace_unusable(text)

@@ -52,7 +52,7 @@ def failure(reason: str) -> Reading:
     return Reading(Extract("failed", reason))
 
 
-def read_file(path: str, max_bytes: int) -> Reading:
+def read_file(path: str | bytes, max_bytes: int) -> Reading:
     """Read one file; whatever is wrong with it becomes the reading's status and reason."""
     for _ in range(2):
         try:
@@ -67,14 +67,14 @@ def read_file(path: str, max_bytes: int) -> Reading:
         return failure("the file was changed while it was read")
     if len(data) > max_bytes:
         return failure(f"larger than the limit of {max_bytes} bytes")
-    return Reading(extract(data, PurePath(path).suffix.lower()), hashlib.sha256(data).hexdigest())
+    return Reading(extract(data, PurePath(os.fsdecode(path)).suffix.lower()), hashlib.sha256(data).hexdigest())
 
 
 class _NotAFile(Exception):  # noqa: N818  # says what it is
     """What has the name of a file is none, and reading it might never end."""
 
 
-def _bytes_of(path: str, limit: int) -> tuple[bytes, bool]:
+def _bytes_of(path: str | bytes, limit: int) -> tuple[bytes, bool]:
     # Without O_NONBLOCK the mere opening of a FIFO waits for a writer.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
@@ -128,7 +128,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, memory: int) -> None:
         request = json.loads(line)
         _limit_time(request["seconds"] + _GRACE)
         try:
-            reading = read_file(request["path"], request["max_bytes"]).to_json()
+            reading = read_file(request["path"].encode("latin-1"), request["max_bytes"]).to_json()
         except MemoryError:
             reason = f"needs more memory than the limit of {memory // 2**20} MiB"
             reading = Reading(Extract("failed", reason), exhausted=True).to_json()

@@ -139,7 +139,8 @@ class _Reader:
         Raises:
             EOFError: the process died.
         """
-        request = {"path": path, "seconds": limits.seconds, "max_bytes": limits.max_bytes}
+        name = os.fsencode(path).decode("latin-1")  # the other process may know another locale
+        request = {"path": name, "seconds": limits.seconds, "max_bytes": limits.max_bytes}
         try:
             await self._requests.send(json.dumps(request).encode() + b"\n")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):

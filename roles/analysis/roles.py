@@ -107,7 +107,7 @@ class AnalysisAggregator(Role):
     @join(StepDone, per=TaskPlanned, partial="proceed", key="step_id", expect=step_ids)
     async def write(self, plan: TaskPlanned, joined: Joined[StepDone], ctx: RoleContext) -> AnalysisReady:
         """Merge the claims, batch by batch, until one batch is left."""
-        steps = all_steps(joined)
+        steps = all_steps(plan, joined)
         claims = [claim for step in steps if isinstance(step, StepAnalysed) for claim in step.claims]
         notes = [note for step in steps if isinstance(step, StepAnalysed) for note in step.notes]
         summary = "" if claims else "The documents that could be read say nothing about the question."
@@ -117,7 +117,8 @@ class AnalysisAggregator(Role):
             for number, batch in enumerate(batches, start=1):
                 ctx.progress(f"report: part {number} of {len(batches)}")
                 draft = await ctx.ask(report_prompt(plan.task, batch), output=ReportDraft, history=())
-                merged += _merged(draft, batch, notes)
+                most = BATCH_CLAIMS if len(batches) == 1 else max(1, min(BATCH_CLAIMS, len(batch) // 2))
+                merged += _merged(draft, batch, most, notes)
                 summary = draft.summary
             claims = merged
             if len(batches) == 1:
@@ -155,10 +156,9 @@ def _batches(claims: Sequence[QuotedClaim]) -> list[list[QuotedClaim]]:
     return batches
 
 
-def _merged(draft: ReportDraft, batch: Sequence[QuotedClaim], notes: list[str]) -> list[QuotedClaim]:
-    """Return the claims of a draft with the quotations of those they are drawn from."""
+def _merged(draft: ReportDraft, batch: Sequence[QuotedClaim], most: int, notes: list[str]) -> list[QuotedClaim]:
+    """Return the first claims of a draft with the quotations of those they are drawn from."""
     claims: list[QuotedClaim] = []
-    most = max(1, min(BATCH_CLAIMS, len(batch)))
     for merged in draft.claims[:most]:
         sources = [batch[number - 1] for number in merged.sources if 1 <= number <= len(batch)]
         unknown = [number for number in merged.sources if not 1 <= number <= len(batch)]

@@ -30,18 +30,19 @@ class Aggregator(Role):
     @join(StepDone, per=TaskPlanned, partial="proceed", key="step_id", expect=step_ids)
     async def write(self, plan: TaskPlanned, joined: Joined[StepDone], ctx: RoleContext) -> ReportReady:
         """Write the report; a plan without steps has an empty one, and costs no model call."""
-        steps = all_steps(joined)
+        steps = all_steps(plan, joined)
         if not steps:
             return ReportReady(task=plan.task, text="")
         return ReportReady(task=plan.task, text=await ctx.ask(self.prompt(plan, steps)), steps=steps)
 
 
-def all_steps(joined: Joined[StepDone]) -> tuple[StepDone, ...]:
-    """Return how every step ended, those whose handler failed or stayed silent included."""
+def all_steps(plan: TaskPlanned, joined: Joined[StepDone]) -> tuple[StepDone, ...]:
+    """Return how every step ended, in the plan's order, then those of revisions; the silent ones are included."""
     known = (*joined.done, *(done for failed in joined.failed for done in failed.done))
     failed = (
         StepDone(step_id=item.key or "?", status="failed", error=f"{item.error.error_type}: {item.error.message}")
         for item in joined.failed
     )
     silent = (StepDone(step_id=item.key or "?", status="skipped", error="no result") for item in joined.missing)
-    return (*known, *failed, *silent)
+    place = {step.id: number for number, step in enumerate(plan.steps)}
+    return tuple(sorted((*known, *failed, *silent), key=lambda s: (place.get(s.step_id, len(place)), s.step_id)))

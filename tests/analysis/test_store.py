@@ -1,0 +1,72 @@
+"""The store finds passages by what they say, whatever is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roles.analysis.documents import Document
+from roles.analysis.store import DocumentStore, UnknownDocumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PUMPS = "The pumps were replaced in May.\n\nNobody checked the valves afterwards."
+SOUP = "A soup needs onions, salt and an hour of time."
+JAPANESE = "会議は午後三時に始まります。出席者は五人です。"
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[DocumentStore]:
+    documents = (
+        Document("d1", "pumps.txt", "read", text=PUMPS),
+        Document("d2", "soup.md", "read", text=SOUP),
+        Document("d3", "meeting.txt", "read", text=JAPANESE),
+        Document("d4", "broken.pdf", "failed", "damaged"),
+    )
+    with DocumentStore(documents) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("query", "document"),
+    [
+        ("Who replaced the pump?", "d1"),
+        ("onion soup", "d2"),
+        ("出席者", "d3"),
+        ('"onions" AND NOT (salt', "d2"),
+        ("VALVE checking", "d1"),
+    ],
+    ids=["stems", "another form", "without spaces", "operators are words", "capitals"],
+)
+def test_the_best_passage_comes_first(store: DocumentStore, query: str, document: str) -> None:
+    assert store.search(query)[0].document == document
+
+
+def test_a_passage_is_its_place_in_the_source(store: DocumentStore) -> None:
+    (passage,) = store.search("valves")
+    source = store.document(passage.document).text
+    assert source[passage.start : passage.end] == passage.text
+
+
+def test_a_search_can_be_kept_to_one_document(store: DocumentStore) -> None:
+    assert [p.document for p in store.search("pumps onions", document="d2")] == ["d2"]
+
+
+def test_reading_stops_at_the_end(store: DocumentStore) -> None:
+    assert store.read("d2", 2, 10).text == SOUP[2:12]
+    assert store.read("d2", 10**9).text == ""
+
+
+def test_an_unknown_document_is_named_with_those_there_are(store: DocumentStore) -> None:
+    with pytest.raises(UnknownDocumentError, match=r"no document 'd9'; there are d1, d2, d3, d4"):
+        store.search("x", document="d9")
+
+
+@given(st.text(max_size=80))
+def test_no_query_is_an_error(query: str) -> None:
+    with DocumentStore((Document("d1", "a.txt", "read", text=PUMPS),)) as opened:
+        assert all(passage.document == "d1" for passage in opened.search(query))
