@@ -123,7 +123,7 @@ class Book:
             return origin.inner.belongs(column)
         join, item = origin.node.belongs(column)
         if item < 0 and join is not None and origin.cursor is not None and column in origin.handler.reaches:
-            return join, join.first_item(origin.cursor) + origin.item
+            return join, join.item_of(origin.cursor, origin.item)
         return join, item
 
     def place(self, delivery: Delivery) -> Node:

@@ -109,7 +109,7 @@ def _timer_targets(timer: Timer) -> list[tuple[Join, int]]:
 
 def _note_cancelled(targets: Iterable[tuple[Join, int]]) -> None:
     for join, item in targets:
-        if item >= 0:
+        if item >= 0 and not join.fired:
             join.cancelled.add(item)
 
 
@@ -129,11 +129,13 @@ def _cancel_delivery(book: Book, delivery: Delivery) -> None:
 
 def _cancel_map(book: Book, cursor: MapCursor) -> None:
     for join, item in _cursor_targets(cursor):
+        if join.fired:
+            continue
         if item >= 0:
             join.cancelled.add(item)
         elif cursor in join.first_items:
-            first = join.first_item(cursor)
-            join.cancelled.update(first + index for index, mark in enumerate(cursor.marks) if mark != DONE)
+            undone = (index for index, mark in enumerate(cursor.marks) if mark != DONE)
+            join.cancelled.update(join.item_of(cursor, index) for index in undone)
     book.effects.cancelled.append(cursor)
     book.drop_map(cursor)
 

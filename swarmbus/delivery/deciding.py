@@ -41,9 +41,9 @@ def _finish(book: Book, join: Join) -> None:
     if join.overdue and not join.quiet:
         cancel_for(book, [join])
     if join.broken:
-        _break(book, join, join.first_trouble())
+        _break(book, join, join.first_trouble)
     elif join.partial == "fail" and not join.enough and (join.quorum is not None or join.missing()):
-        _break(book, join, join.first_trouble() or _silence(book, join))
+        _break(book, join, join.first_trouble or _silence(book, join))
     else:
         _fire(book, join)
 
@@ -54,6 +54,7 @@ def _fire(book: Book, join: Join) -> None:
         cancel_for(book, [join])
     delivery = Delivery(join.opener, join.handler, join.node)
     delivery.join = join
+    join.fired = True
     book.pending[delivery.key] = delivery
     book.effects.deliver.append(delivery)
 

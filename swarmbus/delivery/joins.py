@@ -44,12 +44,13 @@ class Join:
         handler: the join handler; opener: the envelope that opened it.
         node: where its firing lives, the node the opener was published into; scope: the node the opener opened.
         size: how many items there are so far; count: how many contributions.
-        open: it has neither fired nor been closed.
+        open: it has neither fired nor been closed; fired: what its handler gets does not change any more.
+        first_trouble: the failure that was noted first, if any.
     """
 
     __slots__ = (
-        "cancelled", "count", "cursors", "failures", "first_items", "firsts", "handler", "loose", "loose_failures",
-        "node", "open", "opener", "overdue", "partial", "quorum", "scope", "size", "taken",
+        "cancelled", "count", "cursors", "failures", "fired", "first_items", "first_trouble", "firsts", "handler",
+        "loose", "loose_failures", "node", "open", "opener", "overdue", "partial", "quorum", "scope", "size", "taken",
     )  # fmt: skip
 
     def __init__(self, handler: Handler, opener: Envelope, node: Node, scope: Node) -> None:
@@ -60,6 +61,8 @@ class Join:
         self.partial = handler.wiring.partial
         self.quorum = handler.wiring.quorum
         self.open = True
+        self.fired = False
+        self.first_trouble: Trouble | None = None
         self.overdue = False
         self.count = 0
         self.size = 0
@@ -99,9 +102,10 @@ class Join:
         self.cursors.append(cursor)
         self.size += len(cursor.items)
 
-    def first_item(self, cursor: MapCursor) -> int:
-        """Return the number of a map's first item among the join's items."""
-        return self.first_items[cursor]
+    def item_of(self, cursor: MapCursor, index: int) -> int:
+        """Return the number of a map's item among the join's items, or -1 for a map that came after it was closed."""
+        first = self.first_items.get(cursor, -1)
+        return first + index if first >= 0 else -1
 
     def contribute(self, item: int, event: Event) -> None:
         """Take a contribution of an item, or (-1) from outside any item."""
@@ -119,14 +123,11 @@ class Join:
 
     def note(self, item: int, trouble: Trouble) -> None:
         """Note that a delivery in an item, or (-1) outside any item, failed for good."""
+        self.first_trouble = self.first_trouble or trouble
         if item < 0:
             self.loose_failures.append(trouble)
         else:
             self.failures.setdefault(item, trouble)
-
-    def first_trouble(self) -> Trouble | None:
-        """Return the failure noted first, if any."""
-        return next(iter(self.failures.values()), None) or next(iter(self.loose_failures), None)
 
     def silent_items(self) -> list[int]:
         """Return the items that neither contributed nor failed nor were cancelled."""

@@ -102,7 +102,7 @@ def mender_done(book: Book, mender: Delivery, failure: Failure | None) -> None:
         if not failed.live:
             book.warn(f"{mender.handler.qualified} failed: {failure.error_type}: {failure.message}")
     elif failed.live and mender.key in mending.answered:
-        book.mended.append(mending.failure)
+        book.mended.append(mending.verdict())
         book.warn(f"{failed.handler.qualified} failed and was mended: {mending.failure.message}")
         book.remove(failed)
     if not mending.menders:

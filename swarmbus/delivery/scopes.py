@@ -97,4 +97,4 @@ class Node:
         cursor = self.cursor
         if join is None or item >= 0 or cursor is None or column not in cursor.handler.reaches:
             return outer
-        return (join, join.first_item(cursor) + self.index)
+        return (join, join.item_of(cursor, self.index))
