@@ -63,7 +63,8 @@ class Board:
     """Counts what the items of `run.events()` tell.
 
     Attributes:
-        roles: what each role has done, in the order in which they were first heard of.
+        roles: what each role has done, and each kind of work beside them, in the order in which they were first heard
+            of.
     """
 
     def __init__(self) -> None:
@@ -78,6 +79,24 @@ class Board:
             yield from self._note_lifecycle(item)
         elif getattr(item, "role", ""):
             self._note_loop(item)
+
+    def note_work(self, kind: str, name: str, status: str | None, *, failed: bool = False) -> Iterator[str]:
+        """Take into account how work outside the roles is getting on, such as the reading of documents.
+
+        Args:
+            kind: what is counted together.
+            name: the one thing that is worked on.
+            status: how it ended, or None where it begins.
+            failed: whether it ended badly.
+        """
+        count = self._role(kind)
+        if status is None:
+            count.now = name
+            return
+        count.now = ""
+        count.failed += failed
+        count.handled += not failed
+        yield f"{name}: {status}"
 
     def _role(self, name: str) -> RoleCount:
         return self.roles.setdefault(name, RoleCount())
@@ -134,12 +153,11 @@ class RunProgress:
 
     def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.board = Board()
-        self._console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
+        self._stream = stream or sys.stderr
         self._clock = clock
         self._told: dict[str, str] = {}
         self._last = clock()
-        terminal = self._console.file.isatty() and not self._console.is_dumb_terminal
-        self._live = Live(get_renderable=self._table, console=self._console, refresh_per_second=8) if terminal else None
+        self._live = _live(self._stream, self._table)
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -156,11 +174,11 @@ class RunProgress:
 
     def note(self, item: Envelope | Lifecycle | Any) -> None:
         """Show what an item of `run.events()` tells."""
-        for line in self.board.note(item):
-            if self._live is None:
-                self.tell(line)
-        if self._live is None and self._clock() - self._last >= PAUSE:
-            self._tell_counts()
+        self._show(self.board.note(item))
+
+    def note_work(self, kind: str, name: str, status: str | None, *, failed: bool = False) -> None:
+        """Show how work outside the roles is getting on; see `Board.note_work`."""
+        self._show(self.board.note_work(kind, name, status, failed=failed))
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -174,26 +192,50 @@ class RunProgress:
         finally:
             self._live.start()
 
-    def tell(self, line: str) -> None:
-        """Show a line of text."""
-        try:
-            self._console.print(Text(printable(line)))
-        except OSError:
-            return  # nobody reads it, and the run goes on
+    def _show(self, lines: Iterator[str]) -> None:
+        for line in lines:
+            if self._live is None:
+                self._tell(line)
+        if self._live is None and self._clock() - self._last >= PAUSE:
+            self._tell_counts()
 
     def _tell_counts(self) -> None:
         self._last = self._clock()
         for name, count in self.board.roles.items():
             if str(count) != self._told.get(name, str(RoleCount())):
                 self._told[name] = str(count)
-                self.tell(f"{name}: {count}")
+                self._tell(f"{name}: {count}")
+
+    def _tell(self, line: str) -> None:
+        if self._stream is None:  # standard error was closed before the program began
+            return
+        try:
+            self._stream.write(f"{printable(line)}\n")
+            self._stream.flush()
+        except OSError:
+            return  # nobody reads it, and the run goes on
 
     def _table(self) -> Table:
         table = Table(*_COLUMNS, box=None, pad_edge=False)
         for column in table.columns[1:-1]:
             column.justify = "right"
-        for name, count in self.board.roles.items():
+        for name, count in list(self.board.roles.items()):  # drawn by a thread of its own, while more are added
             numbers = (count.handled, count.again, count.failed, count.calls, count.tokens)
             cells = [Text(str(number) if number else "") for number in numbers]
             table.add_row(Text(name), *cells, Text(printable(count.now), overflow="ellipsis", no_wrap=True))
         return table
+
+
+class _Screen(Console):
+    """A terminal which, when it goes away, does not take the program with it."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+
+
+def _live(stream: TextIO | None, table: Callable[[], Table]) -> Live | None:
+    """Return a display that keeps itself up to date, where the stream is a terminal that can."""
+    if stream is None or not stream.isatty():
+        return None
+    screen = _Screen(file=stream, highlight=False)
+    return None if screen.is_dumb_terminal else Live(get_renderable=table, console=screen, refresh_per_second=8)

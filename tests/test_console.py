@@ -1,0 +1,174 @@
+"""The progress of a run: what is counted, which lines are told at once, and what a terminal and a file get to see."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from swarms import research
+
+from swarmbus.console import PAUSE, Board, RoleCount, RunProgress
+from swarmbus.events import Event
+from swarmbus.records import Envelope
+from swarmbus.results import Lifecycle
+from swarmbus.swarm import Swarm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class StepDone(Event):
+    pass
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    """A clock that moves by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def lifecycle(kind: str, role: str | None = "executor", item: int | None = None, detail: str = "") -> Lifecycle:
+    return Lifecycle(kind, "run", 0.0, role, "work" if role else None, 1, item, detail)
+
+
+def envelope(source: str = "executor") -> Envelope:
+    return Envelope(1, StepDone(), source, 0, 0.0, 1)
+
+
+def lines(board: Board, *items: Any) -> list[str]:
+    return [line for item in items for line in board.note(item)]
+
+
+async def items_of(swarm: Swarm[Any], event: Event) -> list[Any]:
+    async with swarm.open() as live:
+        run = await live.submit(event)
+        return [item async for item in run.events()]
+
+
+def test_each_kind_of_event_is_told_once() -> None:
+    assert lines(Board(), envelope(), envelope(), envelope("planner")) == ["executor: step_done", "planner: step_done"]
+
+
+@pytest.mark.parametrize(
+    ("item", "told", "count"),
+    [
+        (lifecycle("delivery_committed"), [], RoleCount(handled=1)),
+        (
+            lifecycle("delivery_retried", item=3, detail="OSError: no"),
+            ["executor.work[3]: OSError: no; trying again"],
+            RoleCount(again=1),
+        ),
+        (lifecycle("delivery_failed", detail="OSError: no"), ["executor.work: OSError: no"], RoleCount(failed=1)),
+        (lifecycle("question_asked"), ["executor.work: waits for a person"], RoleCount(now="waits for a person")),
+        (lifecycle("progress", detail="page 3"), ["executor: page 3"], RoleCount(now="page 3")),
+        (lifecycle("delivery_started"), [], RoleCount()),
+    ],
+    ids=lambda value: value.type if isinstance(value, Lifecycle) else "",
+)
+def test_what_happens_to_a_delivery_is_counted_and_told(item: Lifecycle, told: list[str], count: RoleCount) -> None:
+    board = Board()
+    assert lines(board, item) == told
+    assert board.roles == {"executor": count}
+
+
+def test_how_the_run_ended_is_left_to_others() -> None:
+    board = Board()
+    assert lines(board, lifecycle("run_failed", role=None)) == []
+    assert board.roles == {}
+
+
+async def test_what_a_run_tells_adds_up() -> None:
+    board = Board()
+    lines(board, *await items_of(research.make(), research.QuestionAsked(question="why?")))
+    counts = {role: (count.handled, count.failed, count.calls) for role, count in board.roles.items()}
+    assert counts == {"planner": (1, 0, 1), "executor": (3, 0, 4), "aggregator": (1, 0, 1)}
+    assert all(count.tokens > 0 for count in board.roles.values())
+
+
+def test_work_beside_the_roles_is_counted_too() -> None:
+    board = Board()
+    assert list(board.note_work("documents", "a.pdf", None)) == []
+    assert board.roles["documents"].now == "a.pdf"
+    assert list(board.note_work("documents", "a.pdf", "read")) == ["a.pdf: read"]
+    assert list(board.note_work("documents", "b.pdf", "encrypted", failed=True)) == ["b.pdf: encrypted"]
+    assert str(board.roles["documents"]) == "1 handled, 1 failed"
+
+
+def shown(stream: io.StringIO, clock: Clock, items: Iterable[tuple[float, Any]]) -> str:
+    with RunProgress(stream, clock) as progress:
+        for seconds, item in items:
+            clock.now += seconds
+            progress.note(item)
+    return stream.getvalue()
+
+
+def test_counts_are_told_now_and_then_and_at_the_end() -> None:
+    committed = lifecycle("delivery_committed")
+    items = [
+        (0.0, committed),
+        (0.1, committed),
+        (PAUSE, committed),
+        (0.1, committed),
+        (0.1, lifecycle("run_done", None)),
+    ]
+    assert shown(io.StringIO(), Clock(), items) == "executor: 3 handled\nexecutor: 4 handled\n"
+
+
+def test_what_has_not_changed_is_not_told_again() -> None:
+    items = [(PAUSE, lifecycle("delivery_committed")), (PAUSE, lifecycle("delivery_started"))]
+    assert shown(io.StringIO(), Clock(), items) == "executor: 1 handled\n"
+
+
+def test_a_file_gets_plain_lines_even_where_colours_are_forced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    text = shown(io.StringIO(), Clock(), [(0.0, lifecycle("progress", detail="[bold]a\x1b[31mb\nc"))])
+    assert text == "executor: [bold]a\\x1b[31mb\\nc\n"
+
+
+def test_a_long_line_is_not_broken() -> None:
+    text = shown(io.StringIO(), Clock(), [(0.0, lifecycle("progress", detail="x" * 500))])
+    assert text.splitlines()[0] == f"executor: {'x' * 500}"
+
+
+def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    text = shown(Terminal(), Clock(), [(0.0, envelope()), (0.0, lifecycle("delivery_committed"))])
+    assert "\x1b[?25l" in text
+    assert text.endswith("\x1b[?25h")
+    assert "executor: step_done" not in text
+    assert [word for word in ("role", "handled", "tokens", "executor") if word not in text] == []
+
+
+def test_a_terminal_without_abilities_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    assert shown(Terminal(), Clock(), [(0.0, envelope())]) == "executor: step_done\n"
+
+
+def test_the_table_stands_still_while_something_else_is_on_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    with RunProgress(stream, Clock()) as progress, progress.paused():
+        assert stream.getvalue().endswith("\x1b[?25h")
+    assert stream.getvalue().count("\x1b[?25l") == 2
+
+
+class Broken(io.StringIO):
+    def write(self, text: str) -> int:
+        raise BrokenPipeError
+
+
+def test_a_screen_that_goes_away_does_not_end_the_run() -> None:
+    with RunProgress(Broken(), Clock()) as progress:
+        progress.note(lifecycle("delivery_failed"))
+    assert progress.board.roles["executor"].failed == 1
