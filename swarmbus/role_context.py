@@ -245,7 +245,8 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
         try:
             return TypeAdapter(reply).validate_python(answer)
         except ValidationError as error:
-            raise QuestionError(f"the answer {answer!r} is not what was asked for: {error}") from error
+            problems = "; ".join(fault["msg"] for fault in error.errors(include_url=False))
+            raise QuestionError(f"the answer {answer!r} is not of the type that was asked for: {problems}") from error
 
     async def once(self, key: str, function: Callable[[], Awaitable[T] | T]) -> T:
         """Call a function whose effect must not be repeated, and return what it returned, JSON-compatible.

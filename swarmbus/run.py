@@ -116,7 +116,10 @@ class Run(Generic[R]):
             try:
                 given = reply.dump_python(reply.validate_python(given), mode="json")
             except ValidationError as error:
-                raise QuestionError(f"the answer {value!r} is not what {question!r} asks for: {error}") from error
+                problems = "; ".join(fault["msg"] for fault in error.errors(include_url=False))
+                raise QuestionError(
+                    f"the answer {value!r} is not of the type that was asked for: {problems}"
+                ) from error
         await self._bus.answer(self._state, question, to_jsonable_python(given))
 
     async def cancel(self, reason: str = "cancelled") -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
 
 from roles.analysis.documents import load_documents
 from roles.analysis.events import AnalysisReady, AnalysisRequested, DocumentInfo, StepAnalysed
@@ -18,7 +20,7 @@ from swarmbus.errors import RunEnded
 from swarmbus.models import resolve_model
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 
     from roles.analysis.documents import Document
     from roles.analysis.events import QuotedClaim
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from swarmbus.models import Model
 
     Watch = Callable[[Any], None]
+
+
+T = TypeVar("T")
 
 
 def analysis_table() -> EventTable[AnalysisReady]:
@@ -78,6 +83,8 @@ async def analyze(
     model: str | Model = "offline",
     limits: ReadingLimits | None = None,
     timeout: float | None = None,
+    stop: Callable[[], Awaitable[object]] | None = None,
+    grace: float = 10.0,
     on_reading: Callable[[str, Any], None] | None = None,
     on_event: Watch | None = None,
     **settings: Any,
@@ -90,6 +97,8 @@ async def analyze(
         model: a model or the name of one.
         limits: what the reading of one file may cost.
         timeout: seconds after which the analysis is given up; the report then holds what was found.
+        stop: returns when somebody asks for a stop: nothing new starts then, and the report holds what was found.
+        grace: seconds that what is under way gets then.
         on_reading: is called with a path and None when its reading begins, and with its status when it is over.
         on_event: is called with everything that `run.events()` yields.
         settings: further settings of the swarm, such as `budget` or `journal`.
@@ -101,26 +110,56 @@ async def analyze(
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     resolved = resolve_model(model)
     swarm = analysis_swarm(resolved, **settings)
-    documents = await load_documents(given, limits, on_reading)
+    documents = await _unless(stop, lambda: load_documents(given, limits, on_reading))
+    if documents is None:
+        return _Frame((), question, resolved.name).unread("Stopped while the documents were being read.")
     with DocumentStore(documents) as store:
         request = AnalysisRequested(
             task=question,
             paths=tuple(str(path) for path in given),
             documents=tuple(DocumentInfo(id=d.id, title=d.title, characters=len(d.text)) for d in store.readable),
         )
-        async with swarm.open() as live:
+        found: list[StepAnalysed] = []
+        async with swarm.open(grace=grace) as live:
             run = await live.submit(request, timeout=timeout, deps=store)
-            return await _follow(run, _Frame(documents, question, resolved.name), on_event)
+            await _unless(stop, lambda: _watch(run, found, on_event))
+        return await _outcome(run, _Frame(documents, question, resolved.name), found)
 
 
-async def _follow(run: Run[AnalysisReady], frame: _Frame, on_event: Watch | None) -> Report:
-    found: list[StepAnalysed] = []
+async def _unless(stop: Callable[[], Awaitable[object]] | None, work: Callable[[], Awaitable[T]]) -> T | None:
+    """Return what the work brings, or None where somebody asked for a stop before."""
+    if stop is None:
+        return await work()
+    brought: list[T] = []
+    failed: list[Exception] = []
+
+    async def wait() -> None:
+        await stop()
+        group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(wait)
+        try:
+            brought.append(await work())
+        except Exception as error:  # noqa: BLE001  # raised again below, outside the task group
+            failed.append(error)
+        group.cancel_scope.cancel()
+    if failed:
+        raise failed[0]
+    return brought[0] if brought else None
+
+
+async def _watch(run: Run[AnalysisReady], found: list[StepAnalysed], on_event: Watch | None) -> None:
+    """Follow a run to its end, keeping what its steps find."""
     async for item in run.events():
         event = getattr(item, "event", None)
         if isinstance(event, StepAnalysed):
             found.append(event)
         if on_event is not None:
             on_event(item)
+
+
+async def _outcome(run: Run[AnalysisReady], frame: _Frame, found: list[StepAnalysed]) -> Report:
     try:
         result = await run.result()
     except RunEnded as ended:
@@ -137,6 +176,21 @@ class _Frame:
     documents: tuple[Document, ...]
     question: str
     model: str
+
+    def unread(self, summary: str) -> Report:
+        """Return the report of an analysis that was stopped before it had anything to analyse."""
+        return Report(
+            run_id="",
+            question=self.question,
+            model=self.model,
+            status="stopped",
+            summary=summary,
+            claims=(),
+            documents=(),
+            failures=(),
+            warnings=(),
+            usage={},
+        )
 
     def report(  # noqa: PLR0917  # what a report is made of, in the order in which it stands there
         self,

@@ -124,7 +124,11 @@ class _Reader:
             "MALLOC_ARENA_MAX": "2",
             "OMP_NUM_THREADS": "1",
         }
-        reader = cls(await anyio.open_process(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment))
+        # In a session of its own it is out of reach of a terminal's Ctrl-C, which is this process's to handle.
+        process = await anyio.open_process(
+            command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment, start_new_session=True
+        )
+        reader = cls(process)
         try:
             with anyio.fail_after(_START_SECONDS):
                 await reader._answer()

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 
 from roles.analysis.documents import NoDocumentsError, load_documents
@@ -138,3 +139,21 @@ async def test_a_report_can_be_read_back_from_its_json(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("The alarm delay was known.")
     report = await analyze(tmp_path, QUESTION)
     assert json.loads(report.to_json())["question"] == QUESTION
+
+
+async def test_a_stop_while_steps_are_under_way_leaves_a_report_of_what_was_found(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The valve was open.")
+    (tmp_path / "b.txt").write_text("The pump was running.")
+    stop = anyio.Event()
+
+    async def answer(request: ModelRequest) -> Any:
+        if request.output is not None and request.output.name == "CrossSteps":
+            return {"steps": []}
+        if "d2" in str(request.messages[-1].content):
+            stop.set()
+            await anyio.sleep_forever()
+        return {"claims": [{"text": "open", "quotes": [{"document": "d1", "text": "The valve was open."}]}]}
+
+    report = await analyze(tmp_path, QUESTION, model=ScriptedModel([answer] * 9), stop=stop.wait, grace=0.05)
+    assert report.status == "stopped"
+    assert "executor.work" in report.summary
