@@ -15,6 +15,7 @@ from swarmbus.events import Event
 from swarmbus.results import Lifecycle
 from swarmbus.role_context import RoleContext, changes_of, describe_question
 from swarmbus.thinking.agent import Agent
+from swarmbus.thinking.models.registry import resolve_model
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -92,8 +93,10 @@ class AttemptContext:
         instructions = options.pop("instructions", role.instructions)
         if callable(instructions):
             instructions = instructions(self.context)
+        model = resolve_model(options.pop("model", None) or self._model(role.name))
+        spending = self._host.spending
         return Agent(
-            model=options.pop("model", None) or self._model(role.name),
+            model=model,
             instructions=instructions or "",
             tools=options.pop("tools", self._host.tools_of(role)),
             limits=options.pop("limits", None) or self._host.limits_of(role),
@@ -103,7 +106,7 @@ class AttemptContext:
             role=self.role,
             delivery=self.delivery_id,
             on_event=self._attempt.run.tell if self._attempt.run.watchers else None,
-            spending=self._host.spending,
+            spending=spending.of(model.name) if spending is not None else None,
             **options,
         )
 
@@ -154,11 +157,15 @@ class _Callee:
         self.parameters = wiring.parameters
         self.takes_context = "context" in wiring.parameters
 
-    async def call(self, arguments: list[Any]) -> Any:
+    async def call(self, attempt: Attempt, arguments: list[Any]) -> Any:
         """Call the handler; one that is not async runs in a worker thread, which is abandoned when cancelled."""
         if self.is_async:
             return await self.method(*arguments)
-        returned = await anyio.to_thread.run_sync(lambda: self.method(*arguments), abandon_on_cancel=True)
+        try:
+            returned = await anyio.to_thread.run_sync(lambda: self.method(*arguments), abandon_on_cancel=True)
+        except anyio.get_cancelled_exc_class():
+            attempt.abandon_thread()
+            raise
         return await returned if inspect.isawaitable(returned) else returned
 
 
@@ -189,9 +196,9 @@ class Invoker:
             context = port.context = RoleContext(port)
         arguments = [_argument(kind, attempt, context) for kind in callee.parameters]
         if context is not None and self._middleware:
-            returned = await self._wrapped(callee, arguments, context, delivery.envelope.event)
+            returned = await self._wrapped(callee, attempt, arguments, context)
         else:
-            returned = await callee.call(arguments)
+            returned = await callee.call(attempt, arguments)
         outputs = () if returned is None else outputs_of(callee.wiring, returned)
         return Handled(outputs, () if context is None else changes_of(context))
 
@@ -201,11 +208,12 @@ class Invoker:
         return callee
 
     async def _wrapped(
-        self, callee: _Callee, arguments: list[Any], context: RoleContext[Any, Any], event: Event
+        self, callee: _Callee, attempt: Attempt, arguments: list[Any], context: RoleContext[Any, Any]
     ) -> Any:
         async def innermost() -> Any:
-            return await callee.call(arguments)
+            return await callee.call(attempt, arguments)
 
+        event = attempt.delivery.envelope.event
         handle: CallNext = innermost
         for wrap in reversed(self._middleware):
             handle = _around(wrap, context, event, handle)

@@ -62,7 +62,7 @@ class Attempt:
         number: from 1; an answer from a person continues the same attempt.
     """
 
-    def __init__(self, port: AttemptPort, slot: Slot, run: RunState, delivery: Delivery, *, fresh: bool) -> None:
+    def __init__(self, port: AttemptPort, slot: Slot, run: RunState, delivery: Delivery) -> None:
         self.run = run
         self.delivery = delivery
         self.number = delivery.attempt
@@ -71,7 +71,6 @@ class Attempt:
         self._questions = 0
         self._earlier = list(delivery.early) if delivery.early else None
         self._fresh_events: list[str] = []
-        self._fresh = fresh
         self._calls: AttemptCalls | None = None
 
     @property
@@ -79,9 +78,7 @@ class Attempt:
         """The recorded calls of the delivery."""
         if self._calls is None:
             run, port, key = self.run, self._port, self.delivery.key
-            self._calls = AttemptCalls(
-                key, run.calls.of(key), port.time, lambda called: port.write(run, called), fresh=self._fresh
-            )
+            self._calls = AttemptCalls(key, run.calls.of(key), port.time, lambda called: port.write(run, called))
         return self._calls
 
     async def flush(self) -> None:
@@ -147,6 +144,13 @@ class Attempt:
         new = f" but {', '.join(self._fresh_events)}" if self._fresh_events else ""
         who = self.delivery.handler.qualified
         return f"attempt {self.number} of {who} diverged: an earlier one had published {left}, this one did not{new}"
+
+    def abandon_thread(self) -> None:
+        """Report that the handler goes on in a thread that can't be stopped; its result will be discarded."""
+        place = (
+            f"{self.delivery.handler.qualified} (attempt {self.number} for {event_name(self.delivery.envelope.event)})"
+        )
+        self.run.ledger.warn(f"{place} was cut off in a thread, which can't be stopped and was abandoned")
 
     def timed_out(self) -> HandlerTimedOut:
         """Return the error for an attempt that ran too long."""

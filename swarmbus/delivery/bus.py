@@ -18,12 +18,7 @@ from swarmbus.delivery.supervisor import Policy, Supervisor
 from swarmbus.delivery.timekeeper import Timekeeper
 from swarmbus.delivery.watching import tell
 from swarmbus.errors import RecordError
-from swarmbus.records import (
-    Answered,
-    Called,
-    Fired,
-    Submitted,
-)
+from swarmbus.records import Answered, Ended, Fired, Submitted
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -73,6 +68,7 @@ class Bus:
         self._timekeeper = Timekeeper(clock)
         self._group: TaskGroup | None = None
         self._waits_for = back_pressure(topology)
+        self._fresh = frozenset(number for number, policy in enumerate(policies) if policy.retry.fresh)
         shared: Any = {"clock": clock, "timekeeper": self._timekeeper, "transport": transport}
         port = AttemptPort(topology.prepare, self._room, self.write, clock.time, clock.monotonic)
         self._supervisor = Supervisor(port, invoke, policies, durable=journal is not None, **shared)
@@ -83,15 +79,10 @@ class Bus:
     async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Keep time, carry deliveries and close runs, until cancelled."""
         async with anyio.create_task_group() as self._group:
-            await self._group.start(
-                lambda *, task_status: self._transport.serve(self._supervisor.work, task_status=task_status)
-            )
+            await self._group.start(self._transport.serve, self._supervisor.work)
             self._group.start_soon(self._timekeeper.serve)
             task_status.started()
             await anyio.sleep_forever()
-
-    async def _carry(self, *, task_status: TaskStatus[None]) -> None:
-        await self._transport.serve(self._supervisor.work, task_status=task_status)
 
     # --- from outside
 
@@ -101,7 +92,7 @@ class Bus:
         """Open a run with its first event, waiting for room where its receivers are full."""
         routes = self.topology.prepare("client", event)
         await self._room("client", event)
-        run = RunState(Ledger(self.topology, run_id), timeout)
+        run = RunState(Ledger(self.topology, run_id), timeout, fresh=self._fresh)
         run.host = host
         self.runs[run_id] = run
         if timeout is not None:
@@ -139,13 +130,11 @@ class Bus:
         Raises:
             RecordError: a record does not fit.
         """
-        ledger = Ledger(self.topology, run_id)
-        run = RunState(ledger)
+        run = RunState(Ledger(self.topology, run_id), fresh=self._fresh)
         run.host = host
         for record in records:
-            if isinstance(record, Called):
-                run.calls.keep(record)
-            ledger.apply(record)
+            if not (isinstance(record, Ended) and record.status == "stopped"):  # a drained run goes on where it was
+                self._rebuild(run, record)
         self.runs[run_id] = run
         self._reopen(run)
         return run
@@ -168,13 +157,18 @@ class Bus:
     def _apply(self, run: RunState, record: Record) -> Effects | None:
         if run.ledger.ended is not None:
             return None
-        if type(record) is Called:
-            run.calls.keep(record)
+        run.calls.follow(record)
         effects = run.ledger.apply(record)
         self._carry_out(run, effects)
         if run.watchers:
             tell(self.topology, run, record, effects)
         return effects
+
+    def _rebuild(self, run: RunState, record: Record) -> None:
+        run.calls.follow(record)
+        for gone in run.ledger.apply(record).cancelled:
+            if isinstance(gone, Delivery):
+                run.calls.forget(gone.key)
 
     def _carry_out(self, run: RunState, effects: Effects) -> None:
         for delivery in effects.deliver:
@@ -254,5 +248,3 @@ class Bus:
         for handler in (*routing.handlers, *routing.opens):
             if handler.role in self._waits_for.get(role, ()):
                 await self._transport.room(handler.role)
-
-    # --- watching

@@ -2,37 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
-from swarmbus.records import Called
+from swarmbus.records import Called, Committed, Failed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from swarmbus.calls import CallKind, CallRecord
-    from swarmbus.records import DeliveryKey
+    from swarmbus.records import DeliveryKey, Record
 
     Kept = dict[tuple[CallKind, str], list[CallRecord]]
 
 
 class RunCalls:
-    """What the deliveries of a run have asked of the outside, until each is handled."""
+    """What the deliveries of a run have asked of the outside, until each is handled.
 
-    def __init__(self) -> None:
+    Args:
+        fresh: the numbers of the handlers whose further attempts forget what the failed ones recorded.
+    """
+
+    def __init__(self, fresh: frozenset[int]) -> None:
+        self._fresh = fresh
         self._kept: dict[DeliveryKey, Kept] = {}
 
-    def keep(self, record: Called) -> None:
-        """Keep a call under its delivery."""
-        kept = self._kept.setdefault(record.delivery, {})
-        kept.setdefault((record.call.kind, record.call.key), []).append(record.call)
+    def follow(self, record: Record) -> None:
+        """Keep the call that a record brings, or drop those that it makes useless."""
+        if isinstance(record, Called):
+            kept = self._kept.setdefault(record.delivery, {})
+            kept.setdefault((record.call.kind, record.call.key), []).append(record.call)
+        elif self._kept and self._ends(record):
+            self.forget(record.delivery)
 
     def of(self, delivery: DeliveryKey) -> Kept:
         """Return the calls of one delivery."""
         return self._kept.get(delivery, {})
 
     def forget(self, delivery: DeliveryKey) -> None:
-        """Drop the calls of a delivery that was handled."""
+        """Drop the calls of a delivery that was handled or cancelled."""
         self._kept.pop(delivery, None)
+
+    def _ends(self, record: Record) -> TypeGuard[Committed | Failed]:
+        if isinstance(record, Failed):
+            return record.retry_at is None or record.delivery[1] in self._fresh
+        return isinstance(record, Committed)
 
 
 class AttemptCalls:
@@ -44,11 +57,9 @@ class AttemptCalls:
         kept: Kept,
         time: Callable[[], float],
         write: Callable[[Called], Awaitable[None]],
-        *,
-        fresh: bool = False,
     ) -> None:
         self._delivery = delivery
-        self._kept = {} if fresh else {key: tuple(calls) for key, calls in kept.items()}
+        self._kept = {key: tuple(calls) for key, calls in kept.items()}
         self._asked: dict[tuple[CallKind, str], int] = {}
         self._noted: list[CallRecord] = []
         self._time = time

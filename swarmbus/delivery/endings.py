@@ -109,7 +109,11 @@ class Endings:
         if now < run.deadline:
             self.watch(run)
             return
-        busy = [describe(slot.delivery) for slot in self._transport.slots() if slot.run is run and slot.delivery]
+        busy = [
+            f"{describe(slot.delivery)} (for {now - slot.since:.0f} s)"
+            for slot in self._transport.slots()
+            if slot.run is run and slot.delivery is not None
+        ]
         doing = f"busy: {', '.join(busy)}" if busy else "nothing was under way"
         await self.end(run, "timed_out", f"no result within {run.timeout:g} s; {doing}")
 

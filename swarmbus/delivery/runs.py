@@ -29,10 +29,10 @@ class RunState:
         cut: what was still going on when the run ended.
     """
 
-    def __init__(self, ledger: Ledger, timeout: float | None = None) -> None:
+    def __init__(self, ledger: Ledger, timeout: float | None = None, *, fresh: frozenset[int] = frozenset()) -> None:
         self.id = ledger.run_id
         self.ledger = ledger
-        self.calls = RunCalls()
+        self.calls = RunCalls(fresh)
         self.pacers: dict[str, Pacer] = {}
         self.watchers: list[Watcher] = []
         self.ended = anyio.Event()

@@ -79,9 +79,10 @@ class Supervisor:
         if self._durable and not await self._start(run, delivery):
             return
         slot.timeout = policy.timeout
-        slot.deadline = self._clock.monotonic() + policy.timeout
+        slot.since = self._clock.monotonic()
+        slot.deadline = slot.since + policy.timeout
         self._watch(slot.deadline)
-        attempt = Attempt(self._port, slot, run, delivery, fresh=policy.retry.fresh and delivery.attempt > 1)
+        attempt = Attempt(self._port, slot, run, delivery)
         await self._try(attempt, slot)
 
     async def _try(self, attempt: Attempt, slot: Slot) -> None:
@@ -132,8 +133,7 @@ class Supervisor:
         if (diverged := attempt.diverged()) is not None:
             run.ledger.warnings.append(diverged)
         record = Committed(self._clock.time(), delivery.key, attempt.number, outputs, routes, handled.changes)
-        if await self._write(run, record) is not None:
-            run.calls.forget(delivery.key)
+        await self._write(run, record)
 
     async def _stopped(self, attempt: Attempt) -> None:
         if attempt.slot.stopped == "timed_out":
@@ -147,10 +147,9 @@ class Supervisor:
         retry_at: float | None = None
         if isinstance(error, retry.on) and tries < retry.attempts:
             retry_at = self._clock.time() + retry.pause(tries, random.random())  # noqa: S311  # spreads, no secret
+        await attempt.flush()
         info = ErrorInfo(type(error).__name__, str(error), "".join(traceback.format_exception(error)))
         await self._write(run, Failed(self._clock.time(), delivery.key, attempt.number, info, retry_at, error))
-        if retry_at is None:
-            run.calls.forget(delivery.key)
 
     async def _check_attempts(self) -> None:
         now = self._clock.monotonic()

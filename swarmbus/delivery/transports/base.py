@@ -37,16 +37,18 @@ class Slot:
     """One worker's place: what it works on, and how to stop it.
 
     Attributes:
-        deadline: when the attempt times out, in the clock's monotonic seconds; moved by progress.
+        since: when the attempt began, in the clock's monotonic seconds.
+        deadline: when it times out; moved by progress.
         stopped: why the attempt is being stopped, or None.
     """
 
-    __slots__ = ("deadline", "delivery", "run", "scope", "stopped", "timeout")
+    __slots__ = ("deadline", "delivery", "run", "scope", "since", "stopped", "timeout")
 
     def __init__(self) -> None:
         self.run: RunState | None = None
         self.delivery: Delivery | None = None
         self.scope: anyio.CancelScope | None = None
+        self.since = 0.0
         self.deadline = 0.0
         self.timeout = 0.0
         self.stopped: StopReason | None = None

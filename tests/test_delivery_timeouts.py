@@ -1,0 +1,210 @@
+"""Time limits: of a handler, of a handler in a thread, and of a run."""
+
+from __future__ import annotations
+
+import threading
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from support.clock import FakeClock
+from support.jobs import JobGiven, PieceDone, WorkDone, Worker, WorkGiven, gatherer, job_swarm, started, worker_swarm
+from swarmbus import Retry, Role, RoleContext, RunFailed, RunTimedOut, on
+from swarmbus.errors import HandlerTimedOut
+
+ONE_ATTEMPT = Retry(attempts=1)
+
+
+class Sleeper(Role):
+    """Never comes back."""
+
+    name = "worker"
+
+    @on
+    async def work(self, event: WorkGiven) -> WorkDone:
+        await anyio.sleep_forever()
+        return WorkDone()
+
+
+async def test_a_handler_may_take_ten_minutes_where_nothing_else_is_said() -> None:
+    clock = FakeClock()
+    async with started(worker_swarm(Sleeper(), clock=clock, retry=ONE_ATTEMPT), WorkGiven()) as (_, run):
+        await clock.advance(599)
+        assert run.status == "running"
+        await clock.advance(1)
+        with pytest.raises(RunFailed) as caught:
+            await run.result()
+    assert isinstance(caught.value.__cause__, HandlerTimedOut)
+    assert "worker.work" in str(caught.value.__cause__)
+    assert "longer than its 600 s for work_given" in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("level", ["handler", "role", "swarm"])
+async def test_the_nearest_time_limit_counts(level: str) -> None:
+    seconds = {"swarm": 30.0, "role": 20.0, "handler": 10.0}
+
+    class Worker(Role):
+        timeout = None if level == "swarm" else seconds["role"]
+
+        @on(timeout=seconds["handler"] if level == "handler" else None)
+        async def work(self, event: WorkGiven) -> WorkDone:
+            await anyio.sleep_forever()
+            return WorkDone()
+
+    clock = FakeClock()
+    swarm = worker_swarm(Worker(), clock=clock, timeout=seconds["swarm"], retry=ONE_ATTEMPT)
+    async with started(swarm, WorkGiven()) as (_, run):
+        await clock.advance(seconds[level] - 1)
+        assert run.status == "running"
+        await clock.advance(1)
+        assert run.status == "failed"
+
+
+async def test_progress_renews_the_limit() -> None:
+    clock = FakeClock()
+
+    class Worker(Role):
+        @on(timeout=10)
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            for part in range(5):
+                await clock.sleep_until(8.0 * (part + 1))
+                ctx.progress(f"part {part}")
+            return WorkDone()
+
+    async with started(worker_swarm(Worker(), clock=clock), WorkGiven()) as (_, run):
+        await clock.advance(40)
+        assert (await run.result()).output == WorkDone()
+
+
+async def test_a_timed_out_attempt_is_tried_again_as_another() -> None:
+    clock, attempts = FakeClock(), list[int]()
+
+    class Worker(Role):
+        @on(timeout=10)
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            attempts.append(ctx.attempt)
+            if ctx.attempt == 1:
+                await anyio.sleep_forever()
+            return WorkDone()
+
+    async with started(worker_swarm(Worker(), clock=clock), WorkGiven()) as (_, run):
+        await clock.advance(11)
+        await run.result()
+    assert attempts == [1, 2]
+
+
+async def test_the_limit_hits_the_slow_handler_alone() -> None:
+    clock = FakeClock()
+
+    class Slow(Worker):
+        name = "worker"
+        concurrency = 4
+        timeout = 10
+        retry = ONE_ATTEMPT
+
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int) -> PieceDone:
+            if piece == 2:
+                await anyio.sleep_forever()
+            return PieceDone(piece=piece)
+
+    swarm = job_swarm(Slow(), gatherer(partial="proceed"), clock=clock)
+    async with started(swarm, JobGiven(pieces=(1, 2, 3))) as (_, run):
+        await clock.advance(10)
+        output = (await run.result()).output
+    assert (output.done, output.failed) == ((1, 3), (2,))
+
+
+async def test_a_handler_that_swallows_its_cancellation_has_timed_out_all_the_same() -> None:
+    clock = FakeClock()
+
+    class Worker(Role):
+        @on(timeout=10)
+        async def work(self, event: WorkGiven) -> WorkDone:
+            try:
+                await anyio.sleep_forever()
+            except anyio.get_cancelled_exc_class():
+                return WorkDone(text="too late")
+            return WorkDone()
+
+    async with started(worker_swarm(Worker(), clock=clock, retry=ONE_ATTEMPT), WorkGiven()) as (_, run):
+        await clock.advance(10)
+        with pytest.raises(RunFailed):
+            await run.result()
+
+
+async def test_a_run_that_takes_too_long_names_what_was_busy() -> None:
+    clock = FakeClock()
+    async with started(worker_swarm(Sleeper(), clock=clock), WorkGiven(), timeout=30) as (_, run):
+        await clock.advance(29)
+        assert run.status == "running"
+        await clock.advance(1)
+        with pytest.raises(
+            RunTimedOut, match=r"no result within 30 s; busy: worker.work for work_given 0 \(for 30 s\)"
+        ) as caught:
+            await run.result()
+    assert caught.value.result.output is None
+
+
+async def test_synchronous_handlers_run_in_threads_and_block_nobody() -> None:
+    inside, go, names = threading.Semaphore(0), threading.Event(), list[str]()
+
+    class Worker(Role):
+        concurrency = 2
+
+        @on(JobGiven, each="pieces")
+        def work(self, piece: int) -> PieceDone:
+            names.append(threading.current_thread().name)
+            inside.release()
+            assert go.wait(10)
+            return PieceDone(piece=piece)
+
+    async with started(job_swarm(Worker()), JobGiven(pieces=(1, 2))) as (_, run):
+        for _ in range(2):  # both are under way at the same time, and this task still runs
+            await anyio.to_thread.run_sync(inside.acquire)
+        go.set()
+        assert (await run.result()).output.done == (1, 2)
+    assert threading.current_thread().name not in names
+
+
+async def test_a_thread_that_cannot_be_stopped_is_abandoned_and_its_result_discarded() -> None:
+    clock, entered, go = FakeClock(), threading.Event(), threading.Event()
+
+    class Worker(Role):
+        @on(timeout=10)
+        def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            entered.set()
+            if ctx.attempt == 1:
+                assert go.wait(10)
+            return WorkDone(text=f"from attempt {ctx.attempt}")
+
+    try:
+        async with started(worker_swarm(Worker(), clock=clock), WorkGiven()) as (_, run):
+            await anyio.to_thread.run_sync(entered.wait)
+            await clock.advance(11)
+            result = await run.result()
+    finally:
+        go.set()
+    assert result.output == WorkDone(text="from attempt 2")
+    assert any("abandoned" in warning for warning in result.warnings)
+
+
+async def test_progress_from_a_thread_renews_the_limit() -> None:
+    clock, steps, done = FakeClock(), threading.Semaphore(0), threading.Semaphore(0)
+
+    class Worker(Role):
+        @on(timeout=10)
+        def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            for _ in range(3):
+                assert steps.acquire(timeout=10)
+                ctx.progress()
+                done.release()
+            return WorkDone()
+
+    async with started(worker_swarm(Worker(), clock=clock, retry=ONE_ATTEMPT), WorkGiven()) as (_, run):
+        for _ in range(3):
+            await clock.advance(8)
+            steps.release()
+            await anyio.to_thread.run_sync(done.acquire)
+        assert (await run.result()).output == WorkDone()
