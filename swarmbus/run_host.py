@@ -8,6 +8,7 @@ import anyio
 
 from swarmbus.messages import Usage
 from swarmbus.thinking.limits import Limits
+from swarmbus.thinking.prices import price_of
 from swarmbus.thinking.tools import Tool
 
 if TYPE_CHECKING:
@@ -30,12 +31,21 @@ class RunSpending:
     A call that would pass the budget never starts: it ends the run instead.
     """
 
+    def of(self, model: str) -> Purse:
+        """Return the purse from which the calls of one model are paid.
+
+        Raises:
+            UnknownPrice: the budget limits money, and the model's price is not known.
+        """
+        return Purse(self, price_of(model) if self._budget.usd is not None else None)
+
     def __init__(self, budget: Budget, end: Callable[[str], Awaitable[None]]) -> None:
         self._budget = budget
         self._end = end
         self._reserved = 0
         self._calls = 0
         self._spent = Usage()
+        self._usd = 0.0
 
     async def reserve(self, tokens: int) -> None:
         """Set tokens aside for a call about to be made, or end the run and never come back."""
@@ -49,16 +59,35 @@ class RunSpending:
             reason = (
                 f"tokens: {spent} spent, {self._reserved} set aside, {tokens} wanted, the budget is {budget.tokens}"
             )
+        elif budget.usd is not None and self._usd >= budget.usd:
+            reason = f"usd: {self._usd:.4f} US dollars were spent, the budget is {budget.usd}"
         if reason:
             await self._end(reason)
             await anyio.sleep_forever()
         self._reserved += tokens
         self._calls += 1
 
-    def settle(self, reserved: int, usage: Usage) -> None:
+    def settle(self, reserved: int, usage: Usage, usd: float) -> None:
         """Give back what was set aside and book what the call really cost."""
         self._reserved -= reserved
         self._spent += usage
+        self._usd += usd
+
+
+class Purse:
+    """A run's budget as one model's calls see it."""
+
+    def __init__(self, spending: RunSpending, price: Callable[[Usage], float] | None) -> None:
+        self._spending = spending
+        self._price = price
+
+    async def reserve(self, tokens: int) -> None:
+        """Set tokens aside for a call about to be made, or end the run and never come back."""
+        await self._spending.reserve(tokens)
+
+    def settle(self, reserved: int, usage: Usage) -> None:
+        """Give back what was set aside and book what the call really cost."""
+        self._spending.settle(reserved, usage, self._price(usage) if self._price is not None else 0.0)
 
 
 class RunHost:

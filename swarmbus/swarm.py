@@ -21,6 +21,7 @@ from swarmbus.errors import SubmitError, UnknownModel, WiringError
 from swarmbus.events import Event, event_name
 from swarmbus.handlers import Retry
 from swarmbus.invocation import Invoker
+from swarmbus.open_models import OpenModels
 from swarmbus.role import Role
 from swarmbus.run import Run
 from swarmbus.run_host import RunHost, RunSpending
@@ -153,8 +154,9 @@ class Swarm(Generic[R]):
             for role in self.roles:
                 await stack.enter_async_context(role.lifespan())
                 stack.enter_context(_running(role))
+            models = await stack.enter_async_context(OpenModels())
             async with anyio.create_task_group() as group:
-                live = LiveSwarm(self, group, grace)
+                live = LiveSwarm(self, group, models, grace)
                 await group.start(live.bus.serve)
                 try:
                     yield live
@@ -194,11 +196,12 @@ class Swarm(Generic[R]):
 class LiveSwarm(Generic[R]):
     """An open swarm: takes events that start runs."""
 
-    def __init__(self, swarm: Swarm[R], group: TaskGroup, grace: float) -> None:
+    def __init__(self, swarm: Swarm[R], group: TaskGroup, models: OpenModels, grace: float) -> None:
         self.swarm = swarm
         self._group = group
         self._runs: dict[str, Run[R]] = {}
         self._models: dict[str, Model] = {}
+        self._open_models = models
         self._model_settings = (swarm._model_override, swarm._model)  # noqa: SLF001  # settings, and what they open
         self._topology = compile_topology(swarm.wiring, swarm.table)
         roles = {role.name: role for role in swarm.roles}
@@ -287,6 +290,7 @@ class LiveSwarm(Generic[R]):
             if setting is None:
                 raise UnknownModel(f"{role} has no model: give Swarm(model=...), or the role's class a `model`")
             model = self._models[role] = resolve_model(setting)
+            self._open_models.add(model)
         return model
 
 

@@ -11,18 +11,18 @@ import json
 import math
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from roles.analysis.drafts import CLAIM, DOCUMENTS, QUESTION
 from roles.analysis.places import sentences
 from roles.analysis.words import stems_of
-from swarmbus.messages import AssistantMessage, ModelReply, ToolCall, ToolMessage, UserMessage, arguments_text
+from swarmbus.models import AssistantMessage, ModelReply, ToolMessage, UserMessage, call
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
 
-    from swarmbus.messages import ModelRequest, StreamPart
+    from swarmbus.models import ModelRequest, StreamPart
 
 PASSAGES = 8
 STEP_CLAIMS = 3
@@ -66,11 +66,9 @@ class OfflineModel:
         results = [m for m in request.messages if isinstance(m, ToolMessage)]
         if not results:
             one = documents[0] if len(documents) == 1 else None
-            arguments = {"query": question, "limit": PASSAGES if one else 2 * PASSAGES}
-            if one is not None:
-                arguments["document"] = one
-            wish = ToolCall("search_1", "search", arguments_text(arguments))
-            return ModelReply(AssistantMessage(tool_calls=(wish,)), finish="tool_calls")
+            limit = PASSAGES if one else 2 * PASSAGES
+            wish = call("search", query=question, limit=limit, **({"document": one} if one else {}))
+            return ModelReply(AssistantMessage(tool_calls=(replace(wish, id="search_1"),)), finish="tool_calls")
         blocks = [block for result in results for block in _blocks(result.content)]
         most = STEP_CLAIMS if len(documents) == 1 else ALL_CLAIMS
         chosen = _best(question, [window for block in blocks for window in _windows(block)], most)

@@ -14,8 +14,7 @@ from roles.analysis.pipeline import analysis_swarm, analyze
 from roles.analysis.untrusted import wrap
 from support.bad_documents import KINDS
 from swarmbus.errors import ServerFault
-from swarmbus.messages import ToolMessage
-from swarmbus.models import ScriptedModel, call
+from swarmbus.models import ScriptedModel, ToolMessage, call
 
 if TYPE_CHECKING:
     from swarmbus.models import ModelRequest

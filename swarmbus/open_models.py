@@ -1,0 +1,43 @@
+"""Keeps what models open, such as connections, as long as a swarm is open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+import anyio
+
+from swarmbus.thinking.models.base import kept_open
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from swarmbus.thinking.models.base import Model
+
+
+class OpenModels:
+    """Keeps the connections of the models in use open as long as the swarm is."""
+
+    def __init__(self) -> None:
+        self._over = anyio.Event()
+        self._group = anyio.create_task_group()
+        self._held: list[Model] = []
+
+    async def __aenter__(self) -> Self:
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        self._over.set()
+        return await self._group.__aexit__(kind, error, traceback)
+
+    def add(self, model: Model) -> None:
+        """Open a model, unless it is open already."""
+        if not any(held is model for held in self._held):
+            self._held.append(model)
+            self._group.start_soon(self._hold, model)
+
+    async def _hold(self, model: Model) -> None:
+        async with kept_open(model):
+            await self._over.wait()
