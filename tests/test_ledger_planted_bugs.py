@@ -26,6 +26,7 @@ BUGS = {
     ),
     "the earliest opener is decided first": Bug("deciding", "return max(joins,", "return min(joins,"),
     "a deadline cancels nothing": Bug("deciding", "if join.overdue and not join.quiet:", "if False:"),
+    "a firing says something else later on": Bug("deciding", "    join.fired = True\n", ""),
     "what counts for another join is cancelled too": Bug(
         "cancelling", "        elif join.open:\n            return False\n", ""
     ),
