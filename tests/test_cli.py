@@ -495,6 +495,17 @@ def test_data_has_no_colours_even_where_they_are_forced(command: tuple[str, ...]
     assert "\x1b" not in out
 
 
+def test_what_the_users_code_prints_stays_out_of_the_results(app: Path) -> None:
+    app.write_text(
+        WORKING.replace("        return Told", "        print('telling')\n        return Told") + "print('hello')\n"
+    )
+    code, out, err = call("check", "app.py", "--format", "json", cwd=app.parent)
+    assert (code, json.loads(out), err) == (0, [], "hello\n")
+    code, out, err = call("run", "app.py", "--event", '{"text": ""}', cwd=app.parent)
+    assert (code, json.loads(out)["status"]) == (0, "done")
+    assert "telling" in err.splitlines()
+
+
 # --- the program -----------------------------------------------------------------------------------------------------
 
 

@@ -1,8 +1,13 @@
-"""The commands `check`, `table`, `graph` and `run`: from arguments to what is printed, and the exit code."""
+"""The commands `check`, `table`, `graph` and `run`: from arguments to what is printed, and the exit code.
+
+What the user's code prints while it is loaded or runs goes to standard error: standard output is for results alone.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
+from contextlib import redirect_stdout
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -129,7 +134,8 @@ def run(
 def swarm_of(target: str) -> Swarm[Any]:
     """Return the swarm of a target, or end the program saying why there is none."""
     try:
-        return load_swarm(target)
+        with redirect_stdout(sys.stderr):
+            return load_swarm(target)
     except TargetError as error:
         if error.usage:
             raise typer.BadParameter(str(error), param_hint="TARGET") from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import sys
+from contextlib import ExitStack, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -41,6 +42,7 @@ def run_and_report(swarm: Swarm[Any], written: str, *, model: str | None, timeou
         if model is not None:
             stack.enter_context(swarm.override(model=_known(model)))
         stop = stack.enter_context(stopping())
+        stack.enter_context(redirect_stdout(sys.stderr))
         progress = stack.enter_context(RunProgress())
         person = Person(progress.paused)
         outcome = anyio.run(lambda: run_to_end(swarm, event, stop, progress.note, person, timeout=timeout))
