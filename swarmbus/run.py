@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypeVar
 
-from swarmbus.delivery.watching import Watcher
+from swarmbus.delivery.watching import Reading, tell_end
 from swarmbus.errors import (
     LimitReached,
     QuestionError,
@@ -21,7 +21,7 @@ from swarmbus.errors import (
 )
 from swarmbus.events import Event
 from swarmbus.messages import Usage
-from swarmbus.results import Lifecycle, RunResult
+from swarmbus.results import RunResult
 from swarmbus.table import CLIENT
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from swarmbus.delivery.bus import Bus
     from swarmbus.delivery.runs import RunState
     from swarmbus.records import EndStatus, Envelope
+    from swarmbus.results import Lifecycle
     from swarmbus.table import External, Party
 
 R = TypeVar("R", bound=Event, default=Event)
@@ -65,23 +66,16 @@ class Run(Generic[R]):
         """The open questions to a person, by id: what is asked and the JSON schema of the answer."""
         return {question: delivery.asked for question, delivery in self._state.ledger.questions.items()}
 
-    async def events(self) -> AsyncIterator[Envelope | Lifecycle | Any]:
-        """Yield envelopes, what happens to deliveries, and loop events; the last is how the run ended.
+    def events(self) -> AsyncIterator[Envelope | Lifecycle | Any]:
+        """Iterate over envelopes, what happens to deliveries, and loop events; the last is how the run ended.
 
-        A reader that falls far behind loses the oldest items, and never holds up the run. One that comes after the
-        end gets the end.
+        The reading begins with this call and may be left at any time. A reader that falls far behind loses the oldest
+        items, and never holds up the run. One that comes after the end gets the end.
         """
-        watcher = Watcher()
+        reading = Reading(self._state.watchers)
         if self._state.ended.is_set():
-            yield self._end()
-            return
-        self._state.watchers.append(watcher)
-        try:
-            while not watcher.exhausted:
-                yield await watcher.get()
-        finally:
-            if watcher in self._state.watchers:
-                self._state.watchers.remove(watcher)
+            tell_end(self._state, self._ended_at())
+        return reading
 
     async def send(self, event: Event, *, source: Party | External = CLIENT, cause: int | None = None) -> None:
         """Bring a further event into the run, from the client or an outside program.
@@ -143,7 +137,7 @@ class Run(Generic[R]):
 
     def _result(self) -> RunResult[Any]:
         ledger = self._state.ledger
-        outcome, ended = ledger.outcome, ledger.ended
+        outcome = ledger.outcome
         by_role = {role: _usage(counts) for role, counts in ledger.usage.items()}
         return RunResult(
             output=outcome.envelope.event if outcome is not None and outcome.envelope is not None else None,
@@ -153,7 +147,7 @@ class Run(Generic[R]):
             failures=tuple(ledger.dead),
             warnings=tuple(ledger.warnings),
             started=ledger.started_at,
-            ended=ended.at if ended is not None else self._bus.clock.time(),
+            ended=self._ended_at(),
         )
 
     def _raise(self, message: str) -> None:
@@ -163,11 +157,9 @@ class Run(Generic[R]):
         cause = outcome.failure.exception if outcome.failure is not None else None
         raise error from cause
 
-    def _end(self) -> Lifecycle:
-        outcome, ended = self._state.ledger.outcome, self._state.ledger.ended
-        assert outcome is not None
-        at = ended.at if ended is not None else self._bus.clock.time()
-        return Lifecycle(f"run_{outcome.status}", self.id, at, detail=outcome.reason)
+    def _ended_at(self) -> float:
+        ended = self._state.ledger.ended
+        return ended.at if ended is not None else self._bus.clock.time()
 
 
 _VERBS: dict[EndStatus, str] = {

@@ -11,6 +11,8 @@ from swarmbus.records import Asked, Called, Committed, Failed, Started
 from swarmbus.results import Lifecycle
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from swarmbus.delivery.effects import Effects
     from swarmbus.delivery.runs import RunState
     from swarmbus.delivery.topology import Topology
@@ -62,6 +64,27 @@ class Watcher:
             await self._news.wait()
             self._news = None
         return self._waiting.popleft()
+
+
+class Reading:
+    """An iterator over what a watcher is shown, from when it was made; the watcher leaves when it is let go."""
+
+    def __init__(self, watchers: list[Watcher]) -> None:
+        self._watchers = watchers
+        self._watcher = Watcher()
+        watchers.append(self._watcher)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        if self._watcher.exhausted:
+            raise StopAsyncIteration
+        return await self._watcher.get()
+
+    def __del__(self) -> None:
+        if self._watcher in self._watchers:
+            self._watchers.remove(self._watcher)
 
 
 def tell(topology: Topology, run: RunState, record: Record, effects: Effects) -> None:

@@ -1,0 +1,134 @@
+"""Reading a run's events: what is shown, that it ends in every case, and that a reader holds up nobody."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from support.clock import FakeClock
+from support.jobs import JobGiven, WorkDone, WorkGiven, events_in, job_swarm, kinds, read_all, worker_swarm
+from swarmbus import Event, Lifecycle, Role, RoleContext, Run, on
+from swarmbus.models import ScriptedModel
+
+
+class Obedient(Role):
+    """Does what the event says."""
+
+    name = "worker"
+
+    @on
+    async def work(self, event: WorkGiven) -> WorkDone | None:
+        if event.text == "fail":
+            raise ValueError("told to")
+        if event.text == "hang":
+            await anyio.sleep_forever()
+        return WorkDone() if event.text == "succeed" else None
+
+
+async def stop(run: Run[Any], clock: FakeClock, how: str) -> None:
+    if how == "cancel":
+        await run.cancel("enough")
+    else:
+        await clock.advance(60)
+
+
+ENDS = [
+    ("succeed", "", "run_done"),
+    ("fail", "", "run_failed"),
+    ("nothing", "", "run_stalled"),
+    ("hang", "cancel", "run_cancelled"),
+    ("hang", "time", "run_timed_out"),
+]
+
+
+@pytest.mark.parametrize(("order", "how", "last"), ENDS, ids=[end[2] for end in ENDS])
+async def test_every_end_can_be_told_apart_and_ends_the_reading(order: str, how: str, last: str) -> None:
+    clock, seen = FakeClock(), list[Any]()
+    async with worker_swarm(Obedient(), clock=clock).open() as live, anyio.create_task_group() as group:
+        run = await live.submit(WorkGiven(text=order), timeout=30)
+
+        async def read() -> None:
+            seen.extend(await read_all(run))
+
+        group.start_soon(read)
+        await anyio.wait_all_tasks_blocked()
+        if how:
+            await stop(run, clock, how)
+        await anyio.wait_all_tasks_blocked()
+        assert kinds(seen)[-1] == last
+        assert kinds(await read_all(run)) == [last]  # who comes late is told the same
+        assert run.status == last.removeprefix("run_")
+
+
+async def test_a_drained_run_ends_the_reading_too() -> None:
+    async with worker_swarm(Obedient(), clock=FakeClock()).open(grace=0) as live:
+        run = await live.submit(WorkGiven(text="hang"))
+        reading = run.events()
+        await anyio.wait_all_tasks_blocked()
+    assert kinds([item async for item in reading]) == ["run_stopped"]
+
+
+async def test_envelopes_and_what_happens_to_deliveries_are_shown_in_order() -> None:
+    async with job_swarm().open() as live:
+        run = await live.submit(JobGiven(pieces=(1, 2)))
+        seen = await read_all(run)
+    assert [kind for kind in kinds(seen) if kind != "JobGiven"] == [
+        "PieceDone",
+        "delivery_committed",
+        "PieceDone",
+        "delivery_committed",
+        "JobDone",
+        "delivery_committed",
+        "run_done",
+    ]
+    lifecycle = [item for item in seen if isinstance(item, Lifecycle)]
+    assert [(item.role, item.handler, item.envelope, item.item) for item in lifecycle[:2]] == [
+        ("worker", "work", 0, 0),
+        ("worker", "work", 0, 1),
+    ]
+
+
+async def test_the_loops_events_and_progress_are_shown() -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            ctx.progress("about to ask")
+            return WorkDone(text=await ctx.ask("?"))
+
+    async with worker_swarm(Worker(), model=ScriptedModel(["!"])).open() as live:
+        run = await live.submit(WorkGiven())
+        seen = kinds(await read_all(run))
+    assert seen[0] == "progress"
+    assert seen.index("agent_start") < seen.index("turn_start") < seen.index("agent_end") < seen.index("run_done")
+
+
+async def test_a_slow_reader_holds_up_nobody_and_loses_the_oldest() -> None:
+    async with job_swarm().open() as live:
+        run = await live.submit(JobGiven(pieces=tuple(range(6000))))
+        reader = run.events()
+        first = await anext(reader)
+        await run.result()
+        seen = [first, *[item async for item in reader]]
+    assert kinds(seen)[-1] == "run_done"
+    assert len(seen) <= 10_001
+
+
+async def test_leaving_a_reading_early_leaves_the_run_alone() -> None:
+    async with job_swarm().open() as live:
+        run = await live.submit(JobGiven(pieces=(1, 2, 3)))
+        async for _ in run.events():
+            break
+        assert run._state.watchers == []
+        assert (await run.result()).output.done == (1, 2, 3)
+
+
+async def test_many_readers_see_the_same() -> None:
+    async with job_swarm().open() as live:
+        run = await live.submit(JobGiven(pieces=(1, 2, 3)))
+        readings = [run.events() for _ in range(3)]
+        await run.result()
+        seen = [events_in([item async for item in reading], Event) for reading in readings]
+    assert seen[0] == seen[1] == seen[2]
+    assert len(seen[0]) == 4
