@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -147,17 +147,25 @@ class RunProgress:
     """Shows how a run is going, within a `with` block.
 
     Args:
+        footer: what stands below the table just now.
         stream: where to, standard error by default.
         clock: seconds, from any start.
     """
 
-    def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        footer: Callable[[], str] = str,
+        *,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.board = Board()
         self._stream = stream or sys.stderr
         self._clock = clock
         self._told: dict[str, str] = {}
         self._last = clock()
-        self._live = _live(self._stream, self._table)
+        self._footer = footer
+        self._live = _live(self._stream, self._screen)
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -215,6 +223,10 @@ class RunProgress:
         except OSError:
             return  # nobody reads it, and the run goes on
 
+    def _screen(self) -> Group:
+        footer = self._footer()
+        return Group(self._table(), *([Text(footer)] if footer else []))
+
     def _table(self) -> Table:
         table = Table(*_COLUMNS, box=None, pad_edge=False)
         for column in table.columns[1:-1]:
@@ -233,9 +245,9 @@ class _Screen(Console):
         self.quiet = True
 
 
-def _live(stream: TextIO | None, table: Callable[[], Table]) -> Live | None:
+def _live(stream: TextIO | None, content: Callable[[], Group]) -> Live | None:
     """Return a display that keeps itself up to date, where the stream is a terminal that can."""
     if stream is None or not stream.isatty():
         return None
     screen = _Screen(file=stream, highlight=False)
-    return None if screen.is_dumb_terminal else Live(get_renderable=table, console=screen, refresh_per_second=8)
+    return None if screen.is_dumb_terminal else Live(get_renderable=content, console=screen, refresh_per_second=8)

@@ -105,7 +105,7 @@ def test_work_beside_the_roles_is_counted_too() -> None:
 
 
 def shown(stream: io.StringIO, clock: Clock, items: Iterable[tuple[float, Any]]) -> str:
-    with RunProgress(stream, clock) as progress:
+    with RunProgress(stream=stream, clock=clock) as progress:
         for seconds, item in items:
             clock.now += seconds
             progress.note(item)
@@ -150,6 +150,14 @@ def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [word for word in ("role", "handled", "tokens", "executor") if word not in text] == []
 
 
+def test_what_a_person_has_to_know_stays_on_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    with RunProgress(lambda: "stopping", stream=stream):
+        pass
+    assert stream.getvalue().rpartition("\x1b[2K")[2].splitlines()[-2] == "stopping"
+
+
 def test_a_terminal_without_abilities_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     assert shown(Terminal(), Clock(), [(0.0, envelope())]) == "executor: step_done\n"
@@ -158,7 +166,7 @@ def test_a_terminal_without_abilities_gets_lines(monkeypatch: pytest.MonkeyPatch
 def test_the_table_stands_still_while_something_else_is_on_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal()
-    with RunProgress(stream, Clock()) as progress, progress.paused():
+    with RunProgress(stream=stream, clock=Clock()) as progress, progress.paused():
         assert stream.getvalue().endswith("\x1b[?25h")
     assert stream.getvalue().count("\x1b[?25l") == 2
 
@@ -169,6 +177,6 @@ class Broken(io.StringIO):
 
 
 def test_a_screen_that_goes_away_does_not_end_the_run() -> None:
-    with RunProgress(Broken(), Clock()) as progress:
+    with RunProgress(stream=Broken(), clock=Clock()) as progress:
         progress.note(lifecycle("delivery_failed"))
     assert progress.board.roles["executor"].failed == 1

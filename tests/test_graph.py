@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from swarms import mended, research, twelve_faults
 
@@ -285,6 +285,7 @@ def test_awkward_names_stay_apart_and_break_nothing(form: str) -> None:
         assert {name for name in NAMES if name.isprintable() and name.strip()} <= shown
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=12), max_size=5, unique=True))
 def test_graphviz_reads_whatever_names_there_are(names: list[str]) -> None:
     picture = awkward(*names)
@@ -292,6 +293,7 @@ def test_graphviz_reads_whatever_names_there_are(names: list[str]) -> None:
     assert (len(graph), graph.number_of_edges()) == (len(picture.nodes), len(picture.edges))
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=12), max_size=5, unique=True))
 def test_mermaid_gets_only_words_and_quoted_labels(names: list[str]) -> None:
     picture = awkward(*names)

@@ -80,7 +80,7 @@ def _analyzed(paths: list[Path], question: str, model: str, timeout: float | Non
     with ExitStack() as stack:
         stop = stack.enter_context(stopping())
         stack.enter_context(redirect_stdout(sys.stderr))
-        progress = stack.enter_context(RunProgress())
+        progress = stack.enter_context(RunProgress(lambda: stop.notice))
         report = anyio.run(lambda: _watched(paths, question, stop, progress, model=model, timeout=timeout))
     return report, stop.code
 

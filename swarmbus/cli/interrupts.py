@@ -51,6 +51,11 @@ class Stop:
         self._ours, self._theirs = socket.socketpair()
         self._ours.setblocking(False)
 
+    @property
+    def notice(self) -> str:
+        """What a person is to know now: nothing, or that it is stopping."""
+        return MESSAGE if self.code is not None else ""
+
     async def wait(self) -> None:
         """Wait until somebody asks for a stop."""
         while self.code is None:

@@ -43,7 +43,7 @@ def run_and_report(swarm: Swarm[Any], written: str, *, model: str | None, timeou
             stack.enter_context(swarm.override(model=_known(model)))
         stop = stack.enter_context(stopping())
         stack.enter_context(redirect_stdout(sys.stderr))
-        progress = stack.enter_context(RunProgress())
+        progress = stack.enter_context(RunProgress(lambda: stop.notice))
         person = Person(progress.paused)
         outcome = anyio.run(lambda: run_to_end(swarm, event, stop, progress.note, person, timeout=timeout))
     write_data(outcome.report())
