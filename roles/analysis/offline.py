@@ -31,6 +31,13 @@ REPORT_CLAIMS = 12
 WINDOW = 420
 """Characters of a quotation, where its sentences allow it."""
 
+K1, B = 1.2, 0.6
+"""How soon a word's repetition says nothing more, and how much a text's length counts against it."""
+RANK = 0.03
+"""How much the place counts that the search gave a passage."""
+
+_ASKS = r"(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|does|do|did|has|have|can)"
+_PARTS = re.compile(rf"\?\s+|[,;]\s+(?:and\s+|or\s+)?(?={_ASKS}\b)|\s+and\s+(?={_ASKS}\b)", re.IGNORECASE)
 _BLOCK = re.compile(r'<document id="([^"]*)" place="([^"]*)" start="(\d+)">\n(.*?)\n</document>', re.DOTALL)
 _CLAIM = re.compile(rf"^{CLAIM}(\d+): (.*?)(?=^{CLAIM}\d+: |^Write the report|\Z)", re.DOTALL | re.MULTILINE)
 
@@ -67,8 +74,10 @@ class OfflineModel:
         if not results:
             one = documents[0] if len(documents) == 1 else None
             limit = PASSAGES if one else 2 * PASSAGES
-            wish = call("search", query=question, limit=limit, **({"document": one} if one else {}))
-            return ModelReply(AssistantMessage(tool_calls=(replace(wish, id="search_1"),)), finish="tool_calls")
+            within = {"document": one} if one is not None else {}
+            wishes = [call("search", query=part, limit=limit, **within) for part in parts_of(question)]
+            named = tuple(replace(wish, id=f"search_{number}") for number, wish in enumerate(wishes, start=1))
+            return ModelReply(AssistantMessage(tool_calls=named), finish="tool_calls")
         blocks = [block for result in results for block in _blocks(result.content)]
         most = STEP_CLAIMS if len(documents) == 1 else ALL_CLAIMS
         chosen = _best(question, [window for block in blocks for window in _windows(block)], most)
@@ -113,29 +122,40 @@ def _windows(block: _Text) -> Iterable[_Text]:
         yield _Text(block.document, block.text[start:end], block.rank)
 
 
+def parts_of(question: str) -> list[str]:
+    """Return the questions that a question is made of, at most four."""
+    parts = [part.strip(" ?") for part in _PARTS.split(question)]
+    telling = [part for part in parts if len(stems_of(part)) > 1]
+    return telling[:4] or [question]
+
+
 def _best(question: str, candidates: Sequence[_Text], most: int) -> list[_Text]:
-    """Return the stretches that fit a question best, none overlapping another."""
-    scores = scored(question, [candidate.text for candidate in candidates])
-    order = sorted(range(len(candidates)), key=lambda at: (-scores[at] / (1 + 0.03 * candidates[at].rank), at))
+    """Return the stretches that fit a question best, none overlapping another; each of its parts has its turn."""
+    rankings = [iter(_ranked(part, candidates)) for part in parts_of(question)]
     chosen: list[_Text] = []
-    for at in order:
-        candidate = candidates[at]
-        if len(chosen) == most or scores[at] <= 0:
-            break
-        if not any(_overlap(candidate, other) for other in chosen):
-            chosen.append(candidate)
+    while rankings and len(chosen) < most:
+        for ranking in list(rankings):
+            fresh = next((c for c in ranking if not any(_overlap(c, other) for other in chosen)), None)
+            if fresh is None:
+                rankings.remove(ranking)
+            elif len(chosen) < most:
+                chosen.append(fresh)
     return chosen
 
 
+def _ranked(part: str, candidates: Sequence[_Text]) -> list[_Text]:
+    scores = scored(part, [candidate.text for candidate in candidates])
+    order = sorted(range(len(candidates)), key=lambda at: (-scores[at] / (1 + RANK * candidates[at].rank), at))
+    return [candidates[at] for at in order if scores[at] > 0]
+
+
 def _overlap(one: _Text, other: _Text) -> bool:
-    if one.document != other.document:
-        return one.text == other.text
     mine, theirs = set(stems_of(one.text)), set(stems_of(other.text))
-    return len(mine & theirs) > 0.5 * min(len(mine), len(theirs))
+    return len(mine & theirs) > 0.6 * min(len(mine), len(theirs))
 
 
 def scored(question: str, texts: Sequence[str]) -> list[float]:
-    """Return how well each text fits a question, as BM25 has it, with a bonus for words that stand close together."""
+    """Return how well each text fits a question, as BM25 has it, weighted by how much of the question it holds."""
     wanted = list(dict.fromkeys(stems_of(question)))
     counted = [Counter(stems_of(text)) for text in texts]
     mean = sum(sum(counts.values()) for counts in counted) / max(1, len(counted))
@@ -143,33 +163,23 @@ def scored(question: str, texts: Sequence[str]) -> list[float]:
     for word in wanted:
         having = sum(word in counts for counts in counted)
         rarity[word] = math.log(1 + (len(counted) - having + 0.5) / (having + 0.5))
+    whole = sum(rarity.values()) or 1.0
     scores = []
     for counts in counted:
-        length = 0.7 + 0.3 * sum(counts.values()) / max(1.0, mean)
-        single = sum(rarity[word] * counts[word] * 2.2 / (counts[word] + 1.2 * length) for word in wanted)
-        together = sum(1 for word in wanted if word in counts) / max(1, len(wanted))
-        scores.append(single * (0.5 + together))
+        length = 1 - B + B * sum(counts.values()) / max(1.0, mean)
+        single = sum(rarity[word] * counts[word] * (K1 + 1) / (counts[word] + K1 * length) for word in wanted)
+        held = sum(rarity[word] for word in wanted if word in counts) / whole
+        scores.append(single * (0.5 + held))
     return scores
 
 
 def _report(asked: str) -> dict[str, Any]:
     question = _line(asked, QUESTION)
-    numbered = [(int(number), text.strip()) for number, text in _CLAIM.findall(asked)]
-    scores = scored(question, [text for _, text in numbered])
-    order = sorted(range(len(numbered)), key=lambda at: (-scores[at], at))
-    chosen: list[int] = []
-    seen: set[str] = set()
-    for at in order:
-        first = numbered[at][1].split("\n", 1)[0]
-        if first not in seen:
-            seen.add(first)
-            chosen.append(at)
-        if len(chosen) == REPORT_CLAIMS:
-            break
-    claims = [{"text": numbered[at][1].split("\n", 1)[0], "sources": [numbered[at][0]]} for at in chosen]
-    count = len(claims)
+    numbered = [_Text(number, text.strip()) for number, text in _CLAIM.findall(asked)]
+    chosen = _best(question, numbered, REPORT_CLAIMS)
+    claims = [{"text": claim.text.split("\n", 1)[0], "sources": [int(claim.document)]} for claim in chosen]
     summary = (
-        f"Quoted, not written: the {count} passages that fit the question best, the best first."
+        f"Quoted, not written: the {len(claims)} passages that fit the question best, the best first."
         if claims
         else "The documents say nothing that fits the question."
     )
