@@ -1,0 +1,257 @@
+"""For tests of your own swarms: a context to call a handler with, without a bus, and a clock that you move by hand.
+
+A scripted model is in `swarmbus.models`; a journal in memory in `swarmbus.delivery.journal`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.lowlevel
+
+from swarmbus.delivery.calllog import AttemptCalls, RunCalls
+from swarmbus.errors import QuestionError, UnknownModel
+from swarmbus.events import Event
+from swarmbus.records import Change
+from swarmbus.role import Role
+from swarmbus.role_context import RoleContext, changes_of
+from swarmbus.thinking.agent import Agent
+from swarmbus.thinking.limits import Limits
+from swarmbus.thinking.models.registry import resolve_model
+from swarmbus.thinking.tools import Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pydantic import BaseModel
+
+    from swarmbus.records import Called
+    from swarmbus.thinking.models.base import Model
+
+__all__ = ["START", "EarlyEvent", "FakeClock", "HandlerContext", "context"]
+
+START = datetime(2031, 3, 14, 9, 26, 53, tzinfo=UTC)
+"""When a fake clock starts where nothing else is said."""
+
+
+class FakeClock:
+    """Time that stands still: sleepers wake, in order of their time, while the test moves it.
+
+    It takes the place of the machine's clock in `Swarm(..., clock=FakeClock())`.
+    """
+
+    def __init__(self, start: datetime = START) -> None:
+        self._start = start
+        self._elapsed = 0.0
+        self._sleepers: list[tuple[float, int, anyio.Event]] = []
+        self._order = count()
+
+    def time(self) -> float:
+        """Return the seconds since the epoch."""
+        return self._start.timestamp() + self._elapsed
+
+    def monotonic(self) -> float:
+        """Return the seconds since the clock was made."""
+        return self._elapsed
+
+    async def sleep_until(self, deadline: float) -> None:
+        """Wait until `monotonic()` has reached `deadline`."""
+        if deadline <= self._elapsed:
+            await anyio.lowlevel.checkpoint()
+            return
+        alarm = anyio.Event()
+        sleeper = (deadline, next(self._order), alarm)
+        heapq.heappush(self._sleepers, sleeper)
+        try:
+            await alarm.wait()
+        finally:
+            if not alarm.is_set():
+                self._sleepers.remove(sleeper)
+                heapq.heapify(self._sleepers)
+
+    async def advance(self, seconds: float) -> None:
+        """Move time forward; after each alarm, and at the end, wait until every other task waits for something."""
+        target = self._elapsed + seconds
+        await anyio.wait_all_tasks_blocked()
+        while self._sleepers and self._sleepers[0][0] <= target:
+            self._elapsed, _, alarm = heapq.heappop(self._sleepers)
+            alarm.set()
+            await anyio.wait_all_tasks_blocked()
+        self._elapsed = target
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyEvent:
+    """An event that a handler published before it returned, how many seconds later it is due, and its key."""
+
+    event: Event
+    after: float | None = None
+    key: str | None = None
+
+
+class HandlerContext(RoleContext[Event, Any]):
+    """A context that keeps what a handler does with it; `context` makes one."""
+
+    def __init__(self, port: _Alone) -> None:
+        super().__init__(port)
+        self._alone = port
+        port.context = self
+
+    @property
+    def published(self) -> tuple[EarlyEvent, ...]:
+        """What the handler published early."""
+        return tuple(self._alone.published)
+
+    @property
+    def state(self) -> Any:
+        """The role's state with the changes that the handler asked for; None for a role without."""
+        return self._state
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The changes of the role's state, in order."""
+        return changes_of(self)
+
+    @property
+    def questions(self) -> tuple[BaseModel | str, ...]:
+        """What the handler asked a person."""
+        return tuple(self._alone.questions)
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What the handler said of its progress."""
+        return tuple(self._alone.details)
+
+    def again(self) -> HandlerContext:
+        """Return the context of another attempt, which finds the calls recorded so far."""
+        return HandlerContext(self._alone.again())
+
+
+def context(
+    role: Role | str = "role",
+    *,
+    model: str | Model | None = None,
+    state: Any = None,
+    deps: Any = None,
+    answers: Iterable[Any] = (),
+    time: datetime = START,
+) -> HandlerContext:
+    """Return what a handler takes as its context.
+
+    `await Planner().plan(event, context(Planner(), model=ScriptedModel([...])))` calls a handler like any method.
+
+    Args:
+        role: the role, whose settings count for `ctx.ask`; or only a name.
+        model: answers `ctx.ask`; the role's own model by default.
+        state: what the handler finds as its role's state; a new one by default, where the role has any.
+        deps: what it finds in `ctx.deps`.
+        answers: what a person answers, question by question.
+        time: what `ctx.now()` says.
+    """
+    given = role if isinstance(role, Role) else Role().named(role)
+    kind = getattr(given, "State", None)
+    if state is None and kind is not None:
+        state = kind()
+    return HandlerContext(_Alone(given, model or given.model, state, deps, list(answers), time.timestamp()))
+
+
+class _Alone:
+    """What stands behind a context where there is no bus."""
+
+    run_id = "run"
+    handler = "handler"
+    event_id = "run/0"
+    delivery_id = "run/0>handler"
+    early: tuple[type[Event], ...] = (Event,)
+
+    def __init__(  # noqa: PLR0917  # made in two places of this module
+        self, role: Role, model: str | Model | None, state: Any, deps: Any, answers: list[Any], now: float
+    ) -> None:
+        self.role = role.name
+        self.state = state
+        self.deps = deps
+        self.attempt = 1
+        self.published: list[EarlyEvent] = []
+        self.questions: list[BaseModel | str] = []
+        self.details: list[str] = []
+        self.context: HandlerContext | None = None
+        self._role = role
+        self._model = model
+        self._answers = answers
+        self._now = now
+        self._agent: Agent | None = None
+        self._recorded = RunCalls(frozenset())
+        self.calls = self._call_log()
+
+    def again(self) -> _Alone:
+        """Return what stands behind the next attempt."""
+        twin = _Alone(self._role, self._model, self.state, self.deps, self._answers, self._now)
+        twin.attempt = self.attempt + 1
+        twin._recorded = self._recorded
+        twin.calls = twin._call_log()
+        return twin
+
+    def agent(self) -> Agent:
+        """Return the role's agent; it is made when first asked for."""
+        if self._agent is None:
+            self._agent = self._make_agent({})
+        return self._agent
+
+    async def ask(self, prompt: str, output: Any, options: dict[str, Any]) -> Any:
+        """Return the model's answer."""
+        history = options.pop("history", None)
+        agent = self._make_agent(options) if options else self.agent()
+        return (await agent.run(prompt, output, history=history)).output
+
+    async def publish(self, event: Event, after: float | None, key: str | None) -> None:
+        """Keep what is published."""
+        self.published.append(EarlyEvent(event, after, key))
+        await anyio.lowlevel.checkpoint()
+
+    async def ask_person(self, question: BaseModel | str, reply: Any) -> Any:
+        """Return the next answer."""
+        place = len(self.questions)
+        self.questions.append(question)
+        if place >= len(self._answers):
+            raise QuestionError(f"{self.role} asked {question!r}, and context(answers=...) has {place} answers")
+        await anyio.lowlevel.checkpoint()
+        return self._answers[place]
+
+    def progress(self, detail: str) -> None:
+        """Keep what is said."""
+        self.details.append(detail)
+
+    def time(self) -> float:
+        """Return the time of the context."""
+        return self._now
+
+    def _make_agent(self, options: dict[str, Any]) -> Agent:
+        role = self._role
+        model = options.pop("model", None) or self._model
+        if model is None:
+            raise UnknownModel(f"{role.name} has no model: give context(model=...)")
+        instructions = options.pop("instructions", role.instructions)
+        return Agent(
+            model=resolve_model(model),
+            instructions=(instructions(self.context) if callable(instructions) else instructions) or "",
+            tools=options.pop("tools", [tool.bind(role) if isinstance(tool, Tool) else tool for tool in role.tools]),
+            limits=options.pop("limits", None) or role.limits or Limits(),
+            deps=self.deps,
+            calls=self.calls,
+            role=role.name,
+            **options,
+        )
+
+    def _call_log(self) -> AttemptCalls:
+        place = (0, 0, -1)
+
+        async def keep(called: Called) -> None:
+            self._recorded.follow(called)
+            await anyio.lowlevel.checkpoint()
+
+        return AttemptCalls(place, self._recorded.of(place), self.time, keep)

@@ -1,0 +1,129 @@
+"""What is shipped for users' own tests: a context without a bus, and the fake clock that the tests here use too."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Never
+
+import pytest
+from pydantic import BaseModel
+
+from swarmbus import Event, FrozenDict, Joined, Retryable, Role, RoleContext, join, on, tool
+from swarmbus.errors import QuestionError, RoleError, UnknownModel
+from swarmbus.models import ScriptedModel, call
+from swarmbus.testing import START, EarlyEvent, FakeClock, context
+
+if TYPE_CHECKING:
+    from swarmbus.delivery.clock import Clock
+
+
+class NoteTaken(Event):
+    text: str
+
+
+class NoteKept(Event):
+    text: str
+
+
+class Keeper(Role):
+    instructions = "Be brief."
+
+    class State(BaseModel, frozen=True):
+        notes: FrozenDict[str, str] = FrozenDict()
+        count: int = 0
+
+    @on
+    async def keep(self, event: NoteTaken, state: State, ctx: RoleContext[NoteKept, list[str]]) -> NoteKept:
+        await ctx.publish(NoteKept(text="soon"), after=5, key="k")
+        ctx.put("notes", event.text, "kept")
+        ctx.update(count=state.count + 1)
+        ctx.progress("half")
+        ctx.deps.append(event.text)
+        return NoteKept(text=event.text)
+
+
+async def test_a_handler_is_called_without_a_bus_and_what_it_does_is_kept() -> None:
+    deps: list[str] = []
+    ctx = context("keeper", state=Keeper.State(count=4), deps=deps)
+    assert await Keeper().keep(NoteTaken(text="a"), Keeper.State(count=4), ctx) == NoteKept(text="a")
+    assert ctx.published == (EarlyEvent(NoteKept(text="soon"), after=5, key="k"),)
+    assert ctx.state == Keeper.State(notes=FrozenDict({"a": "kept"}), count=5)
+    assert [change.field for change in ctx.changes] == ["notes", "count"]
+    assert (ctx.details, deps, ctx.role, ctx.attempt) == (("half",), ["a"], "keeper", 1)
+
+
+def test_a_role_brings_its_state_and_a_name_has_none() -> None:
+    assert context(Keeper()).state == Keeper.State()
+    assert context("keeper").state is None
+    with pytest.raises(RoleError, match="keeper has no State"):
+        context("keeper").update(count=1)
+
+
+async def test_the_roles_model_and_tools_answer() -> None:
+    @tool(effects="read_only")
+    def look(place: str) -> str:
+        """Look somewhere."""
+        return f"nothing at {place}"
+
+    class Looker(Role):
+        instructions = staticmethod(lambda ctx: f"You are {ctx.role}.")
+        tools = (look,)
+
+    model = ScriptedModel([call("look", place="home"), "nothing there", "still nothing"])
+    ctx = context(Looker(), model=model)
+    assert await ctx.ask("Where?") == "nothing there"
+    assert await ctx.ask("Sure?", history=(), instructions="Doubt.") == "still nothing"
+    assert [str(request.messages[0].content) for request in model.requests] == ["You are looker."] * 2 + ["Doubt."]
+
+
+async def test_without_a_model_asking_is_an_error_that_says_what_to_give() -> None:
+    with pytest.raises(UnknownModel, match=r"role has no model: give context\(model=...\)"):
+        await context().ask("?")
+
+
+async def test_a_person_answers_in_order_and_then_no_more() -> None:
+    ctx = context(answers=[1, 2])
+    assert [await ctx.ask_person("first?", reply=int), await ctx.ask_person("second?", reply=int)] == [1, 2]
+    with pytest.raises(QuestionError, match=r"role asked 'third\?', and context\(answers=...\) has 2 answers"):
+        await ctx.ask_person("third?", reply=int)
+    assert ctx.questions == ("first?", "second?", "third?")
+
+
+async def test_another_attempt_finds_what_was_recorded() -> None:
+    paid: list[str] = []
+
+    class Payer(Role):
+        @on
+        async def pay(self, event: NoteTaken, ctx: RoleContext) -> NoteKept:
+            await ctx.once("pay", lambda: paid.append(event.text))
+            text = await ctx.ask("?")
+            if ctx.attempt == 1:
+                raise Retryable("after paying")
+            return NoteKept(text=f"{text} {ctx.now():%Y} {ctx.new_id()}")
+
+    ctx = context(Payer(), model=ScriptedModel(["thanks"]))
+    with pytest.raises(Retryable):
+        await Payer().pay(NoteTaken(text="a"), ctx)
+    kept = await Payer().pay(NoteTaken(text="a"), ctx.again())
+    assert kept.text == f"thanks 2031 {ctx.new_id()}"
+    assert paid == ["a"]
+
+
+async def test_a_join_is_called_like_any_handler() -> None:
+    class Counter(Role):
+        @join(NoteKept, per=NoteTaken)
+        async def add_up(self, taken: NoteTaken, kept: Joined[NoteKept], ctx: RoleContext[Never, int]) -> NoteKept:
+            return NoteKept(text=f"{taken.text} {len(kept.done) + ctx.deps}")
+
+    joined = Joined(done=(NoteKept(text="x"),))
+    assert await Counter().add_up(NoteTaken(text="a"), joined, context(deps=4)) == NoteKept(text="a 5")
+
+
+def test_the_context_tells_the_time_it_is_given() -> None:
+    assert context().now() == START
+    assert context(time=datetime(2040, 1, 2, tzinfo=UTC)).now() == datetime(2040, 1, 2, tzinfo=UTC)
+
+
+def test_the_fake_clock_is_a_clock() -> None:
+    clock: Clock = FakeClock(datetime(2040, 1, 2, tzinfo=UTC))
+    assert (clock.time(), clock.monotonic()) == (datetime(2040, 1, 2, tzinfo=UTC).timestamp(), 0)
