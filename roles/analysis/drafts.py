@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from roles.analysis.untrusted import RULE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from roles.analysis.events import AnalysisRequested, DocumentInfo, QuotedClaim
 
@@ -103,9 +103,9 @@ def step_text(question: str, documents: Sequence[DocumentInfo], text: str) -> st
     return f"{QUESTION}{one_line(question)}\n{DOCUMENTS}{named}\n\n{text}"
 
 
-def report_prompt(question: str, claims: Iterable[QuotedClaim]) -> str:
-    """Return what the aggregator is asked for one batch of claims."""
-    lines = "\n\n".join(f"{CLAIM}{number}: {_claim(claim)}" for number, claim in enumerate(claims, start=1))
+def report_prompt(question: str, claims: Iterable[QuotedClaim], titles: Mapping[str, str]) -> str:
+    """Return what the aggregator is asked for one batch of claims, the documents' titles by their ids beside them."""
+    lines = "\n\n".join(f"{CLAIM}{number}: {_claim(claim, titles)}" for number, claim in enumerate(claims, start=1))
     return f"{QUESTION}{one_line(question)}\n\n{lines}\n\nWrite the report."
 
 
@@ -114,6 +114,9 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _claim(claim: QuotedClaim) -> str:
-    quotes = "".join(f'\n  {quote.document}, {quote.place}: "{one_line(quote.text)}"' for quote in claim.quotes)
-    return f"{one_line(claim.text)}{quotes}"
+def _claim(claim: QuotedClaim, titles: Mapping[str, str]) -> str:
+    quotes = (
+        f'\n  {quote.document} ({titles.get(quote.document, "?")}), {quote.place}: "{one_line(quote.text)}"'
+        for quote in claim.quotes
+    )
+    return one_line(claim.text) + "".join(quotes)

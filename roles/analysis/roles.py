@@ -105,18 +105,21 @@ class AnalysisAggregator(Role):
     instructions = AGGREGATOR
 
     @join(StepDone, per=TaskPlanned, partial="proceed", key="step_id", expect=step_ids)
-    async def write(self, plan: TaskPlanned, joined: Joined[StepDone], ctx: RoleContext) -> AnalysisReady:
+    async def write(
+        self, plan: TaskPlanned, joined: Joined[StepDone], ctx: RoleContext[Never, DocumentStore]
+    ) -> AnalysisReady:
         """Merge the claims, batch by batch, until one batch is left."""
         steps = all_steps(plan, joined)
         claims = [claim for step in steps if isinstance(step, StepAnalysed) for claim in step.claims]
         notes = [note for step in steps if isinstance(step, StepAnalysed) for note in step.notes]
+        titles = {document.id: document.title for document in ctx.deps.documents}
         summary = "" if claims else "The documents that could be read say nothing about the question."
         while claims:
             batches = _batches(claims)
             merged: list[QuotedClaim] = []
             for number, batch in enumerate(batches, start=1):
                 ctx.progress(f"report: part {number} of {len(batches)}")
-                draft = await ctx.ask(report_prompt(plan.task, batch), output=ReportDraft, history=())
+                draft = await ctx.ask(report_prompt(plan.task, batch, titles), output=ReportDraft, history=())
                 most = BATCH_CLAIMS if len(batches) == 1 else max(1, min(BATCH_CLAIMS, len(batch) // 2))
                 merged += _merged(draft, batch, most, notes)
                 summary = draft.summary

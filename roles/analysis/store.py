@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Self
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]")
 _BATCH = 500
+TITLE = 0.4
+"""What a word in a document's name counts, where one in its text counts 1."""
 
 
 class UnknownDocumentError(LookupError):
@@ -60,8 +63,8 @@ class DocumentStore:
         self._by_id = {document.id: document for document in self.documents}
         self._lock = Lock()
         self._database = sqlite3.connect(":memory:", check_same_thread=False)
-        self._database.execute("CREATE VIRTUAL TABLE words USING fts5(text, tokenize='porter unicode61')")
-        self._database.execute("CREATE VIRTUAL TABLE letters USING fts5(text, tokenize='trigram')")
+        self._database.execute("CREATE VIRTUAL TABLE words USING fts5(title, text, tokenize='porter unicode61')")
+        self._database.execute("CREATE VIRTUAL TABLE letters USING fts5(title, text, tokenize='trigram')")
         self._database.execute("CREATE TABLE passages(id INTEGER PRIMARY KEY, document TEXT, start INT, stop INT)")
         self._database.execute("CREATE INDEX by_document ON passages(document)")
         with self._database:
@@ -114,9 +117,10 @@ class DocumentStore:
         if not expression:
             return []
         restriction = "AND p.document = ?" if document is not None else ""
+        rank = f"bm25({table}, {TITLE}, 1.0)"
         statement = (
-            f"SELECT p.document, p.start, p.stop, -bm25({table}) FROM {table} JOIN passages p ON p.id = {table}.rowid "  # noqa: S608  # the table's name is one of two
-            f"WHERE {table} MATCH ? {restriction} ORDER BY bm25({table}), p.id LIMIT ?"
+            f"SELECT p.document, p.start, p.stop, -{rank} FROM {table} JOIN passages p ON p.id = {table}.rowid "  # noqa: S608  # the table's name is one of two
+            f"WHERE {table} MATCH ? {restriction} ORDER BY {rank}, p.id LIMIT ?"
         )
         values = (expression, *((document,) if document is not None else ()), limit)
         with self._lock:
@@ -144,7 +148,13 @@ class DocumentStore:
                 cursor = self._database.execute("INSERT INTO passages(document, start, stop) VALUES (?, ?, ?)", row)
                 text = document.text[row[1] : row[2]]
                 table = "letters" if _UNSPACED.search(text) else "words"
-                self._database.execute(f"INSERT INTO {table}(rowid, text) VALUES (?, ?)", (cursor.lastrowid, text))  # noqa: S608  # one of two names
+                statement = f"INSERT INTO {table}(rowid, title, text) VALUES (?, ?, ?)"  # noqa: S608  # one of two names
+                self._database.execute(statement, (cursor.lastrowid, _spoken(document.title), text))
+
+
+def _spoken(title: str) -> str:
+    """Return a file's name as words."""
+    return re.sub(r"[\W_]+", " ", Path(title).stem)
 
 
 def _expression(query: str) -> tuple[str, str]:
