@@ -34,9 +34,11 @@ def _lambda_text(code: CodeType) -> str | None:
         tree = _parsed(code.co_filename)
     except SyntaxError:
         return None
-    lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
-    holding = [node.body for node in lambdas if _holds(node.body, code)]
-    if not holding:
+    line = code.co_firstlineno
+    bodies = [node.body for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == line]
+    spans = _spans(code)
+    holding = [body for body in bodies if all(_holds(body, span) for span in spans)]
+    if not holding or (not spans and len(holding) > 1):  # a constant may stand nowhere, and could be any of them
         return None
     return ast.unparse(max(holding, key=lambda body: (body.lineno, body.col_offset)))  # the innermost
 
@@ -46,11 +48,15 @@ def _parsed(filename: str) -> ast.Module:
     return ast.parse("".join(linecache.getlines(filename)))
 
 
-def _holds(body: ast.expr, code: CodeType) -> bool:
-    start, end = (body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0)
-    for line, end_line, column, end_column in code.co_positions():
-        if line is None or end_line is None or column is None or end_column is None or end_column == 0:
-            continue  # set-up, which stands nowhere
-        if (line, column) < start or (end_line, end_column) > end:
-            return False
-    return True
+def _spans(code: CodeType) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Return where the instructions of a code object begin and end; those that only set it up stand nowhere."""
+    return [
+        ((line, column), (end_line, end_column))
+        for line, end_line, column, end_column in code.co_positions()
+        if line is not None and end_line is not None and column is not None and end_column
+    ]
+
+
+def _holds(body: ast.expr, span: tuple[tuple[int, int], tuple[int, int]]) -> bool:
+    start, end = span
+    return (body.lineno, body.col_offset) <= start and end <= (body.end_lineno or 0, body.end_col_offset or 0)
