@@ -1,42 +1,42 @@
 """Every error that swarmbus raises on purpose, as one tree, with the facts a caller can act on as fields.
 
-    SwarmbusError
-    ├── EventError              an event class or an event that can't be used as such
-    │   ├── EventClassError         refused when the class is made (also a TypeError)
-    │   └── EventEncodingError      an event that can't be written to or read from JSON
-    ├── WiringError             the table and the code differ; .findings holds every difference
-    ├── PublishError            a publish that the declaration or the table does not allow
-    ├── SubmitError             an event that the table does not accept from the client
-    ├── RoleError               a role used in a way it can't be, such as setting an attribute while running
-    ├── Retryable               raise it in a handler to ask for another attempt
-    │   └── HandlerTimedOut         a handler ran longer than its time limit
-    ├── RunEnded                a run ended without its result; .result holds what was finished
-    │   ├── RunFailed               a delivery failed for good; __cause__ is the original exception
-    │   ├── RunStalled              nothing left to do, and no result
-    │   ├── RunTimedOut             the run's time limit passed
-    │   ├── RunCancelled            somebody cancelled the run
-    │   ├── RunStopped              the swarm was drained; the run can be resumed
-    │   └── LimitReached            a budget of the run is used up
-    ├── AgentStopped            an agent's loop ended without an answer
-    ├── ModelError              a model call failed; .retryable, .status, .retry_after
-    │   ├── IncompleteAnswer        the stream stopped without an end reason; .partial holds what came
-    │   ├── NotTheApi               an answer that is not the API's: an HTML page, broken JSON
-    │   ├── AnswerFiltered          the server's content filter refused
-    │   ├── ContextOverflow         the request is longer than the model's window
-    │   ├── RateLimited             too many requests, or a quota is used up
-    │   ├── ServerFault             the server failed, or reported an error inside a 200
-    │   ├── ServerUnreachable       no connection, or it broke
-    │   ├── ServerSilent            no sign of life within the idle time limit
-    │   ├── NotAuthorised           key missing, wrong or without the right
-    │   ├── RequestRefused          the server does not take the request as it is
-    │   ├── UnknownModel            a model name that nothing resolves
-    │   ├── UnknownPrice            a money limit on a model without a known price
-    │   ├── ModelsSwitchedOff       a real model call while SWARMBUS_NO_MODELS is set
-    │   └── ScriptEnded             a scripted model was asked more often than it has replies
-    ├── ToolError               raise it in a tool to tell the model what went wrong
-    │   └── ToolDefinitionError     a function that can't be made a tool (also a TypeError)
-    ├── RecordError             a record that can't be read or does not fit the ledger
-    └── QuestionError           an answer to a question that is unknown, answered, or of the wrong type
+SwarmbusError
+├── EventError              an event class or an event that can't be used as such
+│   ├── EventClassError         refused when the class is made (also a TypeError)
+│   └── EventEncodingError      an event that can't be written to or read from JSON
+├── WiringError             the table and the code differ; .findings holds every difference
+├── PublishError            a publish that the declaration or the table does not allow
+├── SubmitError             an event that the table does not accept from the client
+├── RoleError               a role used in a way it can't be, such as setting an attribute while running
+├── Retryable               raise it in a handler to ask for another attempt
+│   └── HandlerTimedOut         a handler ran longer than its time limit
+├── RunEnded                a run ended without its result; .result holds what was finished
+│   ├── RunFailed               a delivery failed for good; __cause__ is the original exception
+│   ├── RunStalled              nothing left to do, and no result
+│   ├── RunTimedOut             the run's time limit passed
+│   ├── RunCancelled            somebody cancelled the run
+│   ├── RunStopped              the swarm was drained; the run can be resumed
+│   └── LimitReached            a budget of the run is used up
+├── AgentStopped            an agent's loop ended without an answer
+├── ModelError              a model call failed; .retryable, .status, .retry_after
+│   ├── IncompleteAnswer        the stream stopped without an end reason; .partial holds what came
+│   ├── NotTheApi               an answer that is not the API's: an HTML page, broken JSON
+│   ├── AnswerFiltered          the server's content filter refused
+│   ├── ContextOverflow         the request is longer than the model's window
+│   ├── RateLimited             too many requests, or a quota is used up
+│   ├── ServerFault             the server failed, or reported an error inside a 200
+│   ├── ServerUnreachable       no connection, or it broke
+│   ├── ServerSilent            no sign of life within the idle time limit
+│   ├── NotAuthorised           key missing, wrong or without the right
+│   ├── RequestRefused          the server does not take the request as it is
+│   ├── UnknownModel            a model name that nothing resolves
+│   ├── UnknownPrice            a money limit on a model without a known price
+│   ├── ModelsSwitchedOff       a real model call while SWARMBUS_NO_MODELS is set
+│   └── ScriptEnded             a scripted model was asked more often than it has replies
+├── ToolError               raise it in a tool to tell the model what went wrong
+│   └── ToolDefinitionError     a function that can't be made a tool (also a TypeError)
+├── RecordError             a record that can't be read or does not fit the ledger
+└── QuestionError           an answer to a question that is unknown, answered, or of the wrong type
 """
 
 from __future__ import annotations

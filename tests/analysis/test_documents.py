@@ -38,7 +38,10 @@ async def test_bad_documents_cost_only_themselves(tmp_path: Path) -> None:
 
 
 async def test_a_reader_that_never_ends_is_stopped(tmp_path: Path) -> None:
-    program = "import sys, time; sys.stdout.buffer.write((5).to_bytes(8, 'big') + b'ready'); sys.stdout.flush(); time.sleep(600)"
+    program = (
+        "import sys, time; sys.stdout.buffer.write((5).to_bytes(8, 'big') + b'ready');"
+        "sys.stdout.flush(); time.sleep(600)"
+    )
     command = (sys.executable, "-c", program)
     (tmp_path / "a.txt").write_text("a")
     async with ReadingPool(ReadingLimits(seconds=0.2, processes=1), command) as pool:
