@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Generic
+from weakref import WeakValueDictionary
 
 import anyio
 from typing_extensions import TypeVar
@@ -199,7 +200,7 @@ class LiveSwarm(Generic[R]):
     def __init__(self, swarm: Swarm[R], group: TaskGroup, models: OpenModels, grace: float) -> None:
         self.swarm = swarm
         self._group = group
-        self._runs: dict[str, Run[R]] = {}
+        self._runs: WeakValueDictionary[str, Run[R]] = WeakValueDictionary()
         self._models: dict[str, Model] = {}
         self._open_models = models
         self._model_settings = (swarm._model_override, swarm._model)  # noqa: SLF001  # settings, and what they open
@@ -226,8 +227,10 @@ class LiveSwarm(Generic[R]):
         Raises:
             SubmitError: the table does not accept the event from the client; no run was made.
         """
-        if run_id is not None and run_id in self._runs:
-            return self._runs[run_id]
+        if run_id is not None and (run := await self._known(run_id)) is not None:
+            return run
+        if not isinstance(event, Event):
+            raise SubmitError(f"{event!r} is no event; submit an instance of an Event class that the table accepts")
         accepted = self._topology.submittable("client")
         if type(event) not in accepted:
             names = ", ".join(event_name(cls) for cls in accepted) or "none"
@@ -263,10 +266,18 @@ class LiveSwarm(Generic[R]):
         self._group.start_soon(self._release, state, host)
         return run
 
+    async def _known(self, run_id: str) -> Run[R] | None:
+        """Return the run that was submitted under this id before, in this process or by the journal."""
+        if run_id in self._runs:
+            return self._runs[run_id]
+        if run_id in self.bus.runs:
+            run = self._runs[run_id] = Run(self.bus, self.bus.runs[run_id])
+            return run
+        return await self.resume(run_id) if await self.bus.keeps(run_id) else None
+
     async def _release(self, state: Any, host: RunHost) -> None:
         await state.ended.wait()
         host.close()
-        self._runs.pop(state.id, None)
 
     def _host(self, opening: Event, run_id: str, deps: Any, budget: Budget) -> RunHost:
         async def end(reason: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from pydantic import ValidationError
 
 from swarmbus.delivery.calllog import AttemptCalls
 from swarmbus.errors import HandlerTimedOut
@@ -119,13 +120,18 @@ class Attempt:
         await self._port.write(self.run, Published(now, self.delivery.key, self.number, event, routes, due, key))
 
     async def ask(self, content: Mapping[str, Any], reply: TypeAdapter[Any]) -> Any:
-        """Return a person's answer; where there is none yet, suspend the delivery, and never come back."""
-        place = self._questions
+        """Return a person's answer; where there is none yet, suspend the delivery, and never come back.
+
+        An answer of another type, which only a process that does not know the type takes, is asked for again.
+        """
+        question = f"{self.delivery_id}?{self._questions}"
         self._questions += 1
-        question = f"{self.delivery_id}?{place}"
-        answers = self.delivery.answers
-        if answers is not None and question in answers:
-            return answers[question]
+        answers = self.delivery.answers or {}
+        while question in answers:
+            try:
+                return reply.validate_python(answers[question])
+            except ValidationError:
+                question += "'"
         await self.flush()
         self.run.replies[question] = reply
         await self._port.write(self.run, Asked(self._port.time(), self.delivery.key, question, content))

@@ -17,7 +17,7 @@ from swarmbus.delivery.runs import RunState
 from swarmbus.delivery.supervisor import Policy, Supervisor
 from swarmbus.delivery.timekeeper import Timekeeper
 from swarmbus.delivery.watching import tell
-from swarmbus.errors import RecordError
+from swarmbus.errors import RecordError, SubmitError
 from swarmbus.records import Answered, Ended, Fired, Submitted
 
 if TYPE_CHECKING:
@@ -99,6 +99,8 @@ class Bus:
             run.deadline = self.clock.monotonic() + timeout
             self.endings.watch(run)
         await self.write(run, Submitted(self.clock.time(), event, "client", None, routes, max_hops))
+        if run.lost is not None:
+            raise SubmitError(f"run {run_id} did not start, for its journal can't be written: {run.lost}") from run.lost
         return run
 
     async def send(self, run: RunState, event: Event, source: str, cause: int | None) -> None:
@@ -123,6 +125,10 @@ class Bus:
             known = ", ".join(await self._journal.runs()) or "none"
             raise RecordError(f"the journal has no run {run_id!r}; it has: {known}")
         return records[0].event, records
+
+    async def keeps(self, run_id: str) -> bool:
+        """Whether the journal holds records of a run."""
+        return self._journal is not None and bool(await self._journal.read(run_id))
 
     async def restore(self, run_id: str, records: list[Record], *, host: Any = None) -> RunState:
         """Rebuild a run from its records and go on with it.
@@ -150,9 +156,23 @@ class Bus:
         with anyio.CancelScope(shield=True):
             async with run.lock:
                 if run.ledger.ended is None:
-                    await self._journal.append(run.id, data)
+                    try:
+                        await self._journal.append(run.id, data)
+                    except Exception as error:  # noqa: BLE001  # a journal is anybody's code, and must not fail others
+                        return self._lose(run, record, error)
                     effects = self._apply(run, record)
         return effects
+
+    def _lose(self, run: RunState, record: Record, error: Exception) -> Effects | None:
+        """End a run whose record could not be kept: in memory alone, so that it can be resumed."""
+        kind = type(record).__name__.lower()
+        reason = f"its journal could not keep a `{kind}` record: {type(error).__name__}: {error}"
+        run.lost = error
+        if isinstance(record, Ended):
+            run.ledger.warnings.append(reason)
+            return self._apply(run, record)
+        self._apply(run, Ended(self.clock.time(), "failed", reason))
+        return None
 
     def _apply(self, run: RunState, record: Record) -> Effects | None:
         if run.ledger.ended is not None:

@@ -27,6 +27,7 @@ class RunState:
         replies: what reads the answers to questions asked in this process, by question id.
         alarms: what is set to happen at a time, as long as the run is open.
         cut: what was still going on when the run ended.
+        lost: why a record could not be kept, which ends the run.
     """
 
     def __init__(self, ledger: Ledger, timeout: float | None = None, *, fresh: frozenset[int] = frozenset()) -> None:
@@ -43,6 +44,7 @@ class RunState:
         self.host: Any = None
         self.replies: dict[str, TypeAdapter[Any]] = {}
         self.cut: list[str] = []
+        self.lost: Exception | None = None
         self.alarms: list[Alarm] = []
         self._settled: anyio.Event | None = None
 

@@ -108,7 +108,8 @@ class Supervisor:
 
     async def _start(self, run: RunState, delivery: Delivery) -> bool:
         attempt = delivery.attempt + 1 if delivery.started else delivery.attempt
-        await self._write(run, Started(self._clock.time(), delivery.key, attempt))
+        if await self._write(run, Started(self._clock.time(), delivery.key, attempt)) is None:
+            return False
         if delivery.lost < MAX_LOST:
             return True
         error = ErrorInfo("LostToCrash", f"{delivery.lost} attempts were lost to crashes")
