@@ -96,7 +96,7 @@ class PublishError(SwarmbusError):
 
 
 class SubmitError(SwarmbusError):
-    """An event that the table does not accept from the client; no run was made."""
+    """An event that the table does not accept from the client, or the journal can't keep; no run was made."""
 
 
 class RoleError(SwarmbusError):

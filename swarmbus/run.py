@@ -154,7 +154,7 @@ class Run(Generic[R]):
         outcome = self._state.ledger.outcome
         assert outcome is not None
         error = _ERRORS.get(outcome.status, RunEnded)(message, self._result())
-        cause = outcome.failure.exception if outcome.failure is not None else None
+        cause = outcome.failure.exception if outcome.failure is not None else self._state.lost
         raise error from cause
 
     def _ended_at(self) -> float:
