@@ -248,15 +248,18 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
             problems = "; ".join(fault["msg"] for fault in error.errors(include_url=False))
             raise QuestionError(f"the answer {answer!r} is not of the type that was asked for: {problems}") from error
 
-    async def once(self, key: str, function: Callable[[], Awaitable[T] | T]) -> T:
-        """Call a function whose effect must not be repeated, and return what it returned, JSON-compatible.
+    @overload
+    async def once(self, key: str, function: Callable[[], Awaitable[T]]) -> T: ...
+    @overload
+    async def once(self, key: str, function: Callable[[], T]) -> T: ...
+    async def once(self, key: str, function: Callable[[], Any]) -> Any:
+        """Call a function whose effect must not be repeated, and return what it returned, as JSON would give it back.
 
         Another attempt gets the recorded value instead. A synchronous function runs in a worker thread.
         """
         call = await self._port.calls.recorded("once", key)
         if call is not None:
-            value: T = call.value
-            return value
+            return call.value
         made: Any
         if inspect.iscoroutinefunction(function):
             made = await function()
@@ -264,9 +267,9 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
             made = await anyio.to_thread.run_sync(function)
             if inspect.isawaitable(made):
                 made = await made
-        await self._port.calls.record(CallRecord("once", key, to_jsonable_python(made), {}))
-        result: T = made
-        return result
+        call = CallRecord("once", key, to_jsonable_python(made), {})
+        await self._port.calls.record(call)
+        return call.value
 
     def now(self) -> datetime:
         """Return the time, in UTC; the same at every attempt."""

@@ -34,6 +34,21 @@ async def test_a_function_called_once_is_not_called_by_the_next_attempt() -> Non
     assert effects == ["sent"]
 
 
+async def test_every_attempt_gets_the_same_value_from_a_function_called_once() -> None:
+    seen: list[Any] = []
+
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            seen.append(await ctx.once("pair", lambda: (1, WorkSeen(text="a"))))
+            if ctx.attempt == 1:
+                raise Retryable("again")
+            return WorkDone()
+
+    await run(Worker())
+    assert seen == [[1, {"text": "a"}]] * 2
+
+
 async def test_a_function_that_failed_is_called_again() -> None:
     effects: list[int] = []
 

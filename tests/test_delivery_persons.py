@@ -1,0 +1,228 @@
+"""Asking a person: the delivery waits without a worker, the right answer goes on, a wrong one is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+from pydantic import BaseModel
+
+from support.clock import FakeClock
+from support.jobs import JobGiven, PieceDone, WorkDone, WorkGiven, job_swarm, started, worker_swarm
+from swarmbus import Retryable, Role, RoleContext, Run, RunTimedOut, on
+from swarmbus.delivery.journal import MemoryJournal
+from swarmbus.errors import QuestionError
+from swarmbus.models import ScriptedModel
+
+
+class Approval(BaseModel, frozen=True):
+    granted: bool
+    by: str = "nobody"
+
+
+class Question(BaseModel, frozen=True):
+    text: str
+
+
+class Asker(Role):
+    """Asks before it goes on, and keeps count of what it did."""
+
+    name = "worker"
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    @on
+    async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+        self.seen.append(("begin", ctx.attempt))
+        await ctx.once("effect", self.effect)
+        answer = await ctx.ask_person(Question(text="May I?"), reply=Approval)
+        return WorkDone(text=f"{answer.granted} by {answer.by}")
+
+    async def effect(self) -> str:
+        self.seen.append("effect")
+        return "done"
+
+
+def question_of(run: Run[Any]) -> str:
+    (question,) = run.questions
+    return question
+
+
+async def test_the_delivery_goes_on_with_the_answer_in_the_same_attempt() -> None:
+    worker = Asker()
+    async with started(worker_swarm(worker), WorkGiven(), run_id="r") as (_, run):
+        assert run.questions[question_of(run)]["question"] == {"text": "May I?"}
+        assert question_of(run) == "r/0>worker.work?0"
+        await run.answer(question_of(run), Approval(granted=True, by="Ann"))
+        assert (await run.result()).output.text == "True by Ann"
+    assert worker.seen == [("begin", 1), "effect", ("begin", 1)]
+
+
+@pytest.mark.parametrize("answer", [{"granted": "perhaps"}, "yes", None], ids=repr)
+async def test_an_answer_of_another_type_is_refused_and_the_question_stays(answer: Any) -> None:
+    async with started(worker_swarm(Asker()), WorkGiven()) as (_, run):
+        with pytest.raises(QuestionError, match="is not of the type that was asked for"):
+            await run.answer(question_of(run), answer)
+        await run.answer(question_of(run), {"granted": False})
+        assert (await run.result()).output.text == "False by nobody"
+
+
+async def test_a_second_answer_and_an_unknown_question_are_refused() -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            first = await ctx.ask_person("first?", reply=str)
+            return WorkDone(text=first + await ctx.ask_person("second?", reply=str))
+
+    async with started(worker_swarm(Worker()), WorkGiven()) as (_, run):
+        first = question_of(run)
+        await run.answer(first, "a")
+        await anyio.wait_all_tasks_blocked()
+        with pytest.raises(QuestionError, match="was answered already; open questions"):
+            await run.answer(first, "b")
+        with pytest.raises(QuestionError, match="is not known"):
+            await run.answer("r?9", "b")
+        await run.answer(question_of(run), "c")
+        assert (await run.result()).output.text == "ac"
+
+
+async def test_a_run_that_waits_for_a_person_is_neither_stalled_nor_timed_out() -> None:
+    clock = FakeClock()
+    async with started(worker_swarm(Asker(), clock=clock), WorkGiven(), timeout=60) as (_, run):
+        await clock.advance(3 * 24 * 3600)
+        assert run.status == "running"
+        await run.answer(question_of(run), Approval(granted=True))
+        assert (await run.result()).output.text == "True by nobody"
+
+
+async def test_the_time_before_and_after_the_question_counts() -> None:
+    clock = FakeClock()
+
+    async def slow() -> str:
+        await clock.sleep_until(40)
+        return "at last"
+
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            await ctx.once("slow", slow)
+            await ctx.ask_person("?", reply=str)
+            await clock.sleep_until(clock.monotonic() + 40)
+            return WorkDone()
+
+    async with started(worker_swarm(Worker(), clock=clock), WorkGiven(), timeout=60) as (_, run):
+        await clock.advance(1000)
+        await run.answer(question_of(run), "x")
+        await clock.advance(19)
+        assert run.status == "running"
+        await clock.advance(1)
+        with pytest.raises(RunTimedOut):
+            await run.result()
+
+
+async def test_while_it_waits_the_worker_takes_others() -> None:
+    order: list[int] = []
+
+    class Worker(Role):
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int, ctx: RoleContext) -> PieceDone:
+            if piece == 1:
+                await ctx.ask_person("one?", reply=str)
+            order.append(piece)
+            return PieceDone(piece=piece)
+
+    async with started(job_swarm(Worker()), JobGiven(pieces=(1, 2, 3))) as (_, run):
+        assert order == [2, 3]
+        await run.answer(question_of(run), "go on")
+        assert (await run.result()).output.done == (1, 2, 3)
+
+
+async def test_a_role_with_state_keeps_its_turn_while_it_waits() -> None:
+    order: list[tuple[int, int]] = []
+
+    class Worker(Role):
+        class State(BaseModel, frozen=True):
+            count: int = 0
+
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int, state: State, ctx: RoleContext) -> PieceDone:
+            if piece == 1:
+                await ctx.ask_person("one?", reply=str)
+            order.append((piece, state.count))
+            ctx.update(count=state.count + 1)
+            return PieceDone(piece=piece)
+
+    async with started(job_swarm(Worker()), JobGiven(pieces=(1, 2, 3))) as (_, run):
+        assert order == []
+        await run.answer(question_of(run), "go on")
+        await run.result()
+    assert order == [(1, 0), (2, 1), (3, 2)]
+
+
+async def test_the_model_is_not_asked_again_when_the_answer_comes() -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            draft = await ctx.ask("Draft.")
+            better = await ctx.ask_person(draft, reply=str)
+            return WorkDone(text=await ctx.ask(f"Improve: {better}"))
+
+    model = ScriptedModel(["draft", "final"])
+    async with started(worker_swarm(Worker(), model=model), WorkGiven()) as (_, run):
+        await run.answer(question_of(run), "more")
+        assert (await run.result()).output.text == "final"
+    assert len(model.requests) == 2
+
+
+async def test_an_answer_is_there_for_a_later_attempt_too() -> None:
+    asked: list[int] = []
+
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            asked.append(ctx.attempt)
+            answer = await ctx.ask_person("?", reply=str)
+            if ctx.attempt == 1:
+                raise Retryable("after the answer")
+            return WorkDone(text=answer)
+
+    clock = FakeClock()
+    async with started(worker_swarm(Worker(), clock=clock), WorkGiven()) as (_, run):
+        await run.answer(question_of(run), "yes")
+        await clock.advance(1)
+        assert (await run.result()).output.text == "yes"
+    assert asked == [1, 1, 2]
+
+
+async def test_the_answer_may_come_days_later_in_another_process() -> None:
+    journal, clock, first, second = MemoryJournal(), FakeClock(), Asker(), Asker()
+    async with worker_swarm(first, journal=journal, clock=clock).open() as live:
+        await live.submit(WorkGiven(), run_id="r")
+        await anyio.wait_all_tasks_blocked()
+    await clock.advance(3 * 24 * 3600)
+    kept = MemoryJournal({run: list(records) for run, records in journal.records.items()})
+    async with worker_swarm(second, journal=kept, clock=clock).open() as live:
+        run = await live.resume("r")
+        await anyio.wait_all_tasks_blocked()
+        assert second.seen == []
+        await run.answer("r/0>worker.work?0", Approval(granted=True, by="Ann"))
+        assert (await run.result()).output.text == "True by Ann"
+    assert (first.seen, second.seen) == ([("begin", 1), "effect"], [("begin", 1)])
+
+
+async def test_a_wrong_answer_given_where_its_type_is_not_known_is_asked_for_again() -> None:
+    journal = MemoryJournal()
+    async with worker_swarm(Asker(), journal=journal).open() as live:
+        await live.submit(WorkGiven(), run_id="r")
+        await anyio.wait_all_tasks_blocked()
+    async with worker_swarm(Asker(), journal=journal).open() as live:
+        run = await live.resume("r")
+        await run.answer(question_of(run), {"granted": "perhaps"})
+        await anyio.wait_all_tasks_blocked()
+        assert question_of(run) == "r/0>worker.work?0'"
+        with pytest.raises(QuestionError):
+            await run.answer(question_of(run), {"granted": "perhaps"})
+        await run.answer(question_of(run), {"granted": True})
+        assert (await run.result()).output.text == "True by nobody"
