@@ -11,6 +11,7 @@ import inspect
 import sys
 from collections import ChainMap
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Annotated, Any, ForwardRef, TypeVar, get_args, get_origin
 
 from swarmbus.fields import bare, members
@@ -105,7 +106,13 @@ def _parameters_named(owner: type, function: Callable[..., Any]) -> dict[str, An
 
 
 def _closure(function: Callable[..., Any]) -> dict[str, Any]:
-    return dict(inspect.getclosurevars(function).nonlocals)
+    """Return what a function uses of the functions around it, as far as that is set by now."""
+    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    found: dict[str, Any] = {}
+    for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=True):
+        with suppress(ValueError):  # an empty cell
+            found[name] = cell.cell_contents
+    return found
 
 
 def _bound_variables(owner: type) -> dict[Any, Any]:

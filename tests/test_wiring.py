@@ -723,3 +723,13 @@ def test_an_iterable_of_items_can_come_from_a_function() -> None:
 def test_the_suite_knows_in_which_form_it_runs() -> None:
     written = Single.handle.__annotations__["event"]
     assert written == ("A" if __name__.endswith("postponed") else A)
+
+
+def test_a_name_of_the_enclosing_function_may_be_set_later() -> None:
+    class Worker(Role):
+        @on
+        async def handle(self, event: A) -> B:
+            return later
+
+    later = B()
+    assert only(Worker).publishes == (B,)
