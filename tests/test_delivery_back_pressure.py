@@ -1,0 +1,235 @@
+"""A full inbox slows those who publish to it, and nobody else; waiting can't become a deadlock."""
+
+from __future__ import annotations
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from support.clock import FakeClock
+from support.jobs import (
+    Gatherer,
+    JobDone,
+    JobGiven,
+    PieceDone,
+    WorkDone,
+    WorkGiven,
+    WorkSeen,
+    gatherer,
+    job_swarm,
+    started,
+)
+from swarmbus import CLIENT, Event, EventTable, Role, RoleContext, Swarm, on
+from swarmbus.swarm import INBOX_LIMIT, OPEN_ITEMS
+
+
+class Ping(Event):
+    number: int
+
+
+class Pong(Event):
+    number: int
+
+
+class Source(Role):
+    """Publishes as many events, one after the other, as it is told."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.published: list[int] = []
+
+    @on
+    async def pour(self, event: WorkGiven, ctx: RoleContext[Ping]) -> None:
+        for number in range(self.count):
+            await ctx.publish(Ping(number=number))
+            self.published.append(number)
+
+
+class Sink(Role):
+    """Takes an event at a time and keeps how far the source was ahead of it."""
+
+    def __init__(self, source: Source, last: int) -> None:
+        self.source = source
+        self.last = last
+        self.seen: list[int] = []
+        self.ahead: list[int] = []
+
+    @on
+    async def take(self, event: Ping) -> WorkDone | None:
+        await anyio.lowlevel.checkpoint()
+        self.seen.append(event.number)
+        self.ahead.append(len(self.source.published) - len(self.seen))
+        return WorkDone() if event.number == self.last else None
+
+
+POURING = EventTable(
+    (CLIENT, WorkGiven, "source"), ("source", Ping, "sink"), ("sink", WorkDone, CLIENT), result=WorkDone
+)
+
+
+async def test_ten_thousand_events_to_a_slow_role_are_all_handled_and_slow_their_publisher() -> None:
+    source = Source(10_000)
+    sink = Sink(source, 9_999)
+    await Swarm(source, sink, table=POURING).run(WorkGiven(), timeout=60)
+    assert sink.seen == list(range(10_000))
+    assert INBOX_LIMIT / 2 < max(sink.ahead) <= INBOX_LIMIT
+
+
+async def test_a_publisher_that_waits_for_room_does_not_time_out() -> None:
+    clock = FakeClock()
+
+    class Pouring(Source):
+        name = "source"
+        timeout = 10
+
+    class Blocked(Role):
+        name = "sink"
+        timeout = 100_000
+
+        @on
+        async def take(self, event: Ping) -> WorkDone | None:
+            if event.number == 0:
+                await clock.sleep_until(1000)
+            return WorkDone() if event.number == 2 * INBOX_LIMIT - 1 else None
+
+    source = Pouring(2 * INBOX_LIMIT)
+    async with started(Swarm(source, Blocked(), table=POURING, clock=clock), WorkGiven()) as (_, run):
+        await clock.advance(999)
+        assert (run.status, len(source.published)) == ("running", INBOX_LIMIT)
+        await clock.advance(1)
+        assert (await run.result()).output == WorkDone()
+
+
+async def test_submitting_waits_too() -> None:
+    go, taken, submitted = anyio.Event(), list[str](), list[int]()
+
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven) -> WorkDone:
+            await go.wait()
+            taken.append(event.text)
+            return WorkDone()
+
+    table = EventTable((CLIENT, WorkGiven, "worker"), ("worker", WorkDone, CLIENT), result=WorkDone)
+    async with Swarm(Worker(), table=table).open() as live, anyio.create_task_group() as group:
+
+        async def submit_many() -> None:
+            runs = []
+            for number in range(INBOX_LIMIT + 50):
+                runs.append(await live.submit(WorkGiven(text=str(number))))
+                submitted.append(number)
+            for run in runs:
+                await run.result()
+
+        group.start_soon(submit_many)
+        await anyio.wait_all_tasks_blocked()
+        waiting = len(submitted)
+        go.set()
+    assert waiting == INBOX_LIMIT
+    assert taken == [str(number) for number in range(INBOX_LIMIT + 50)]
+
+
+async def test_two_full_roles_that_publish_to_each_other_do_not_deadlock() -> None:
+    rounds = 3 * INBOX_LIMIT
+    seen = {"left": 0, "right": 0}
+
+    class Left(Role):
+        @on
+        async def begin(self, event: WorkGiven, ctx: RoleContext[Ping]) -> None:
+            for number in range(rounds):
+                await ctx.publish(Ping(number=number))
+
+        @on
+        async def take(self, event: Pong, ctx: RoleContext[Ping]) -> WorkDone | None:
+            seen["left"] += 1
+            return WorkDone() if seen["left"] == 2 * rounds else None
+
+    class Right(Role):
+        @on
+        async def take(self, event: Ping, ctx: RoleContext[Pong]) -> None:
+            seen["right"] += 1
+            for _ in range(2):
+                await ctx.publish(Pong(number=event.number))
+
+    table = EventTable(
+        (CLIENT, WorkGiven, "left"),
+        ("left", Ping, "right"),
+        ("right", Pong, "left"),
+        ("left", WorkDone, CLIENT),
+        result=WorkDone,
+    )
+    with anyio.fail_after(30):
+        await Swarm(Left(), Right(), table=table).run(WorkGiven())
+    assert seen == {"left": 2 * rounds, "right": rounds}
+
+
+async def test_a_role_that_feeds_itself_does_not_wait_for_itself() -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext[WorkSeen]) -> WorkDone:
+            for number in range(2 * INBOX_LIMIT):
+                await ctx.publish(WorkSeen(text=str(number)))
+            return WorkDone()
+
+        @on
+        async def see(self, event: WorkSeen) -> None: ...
+
+    table = EventTable(
+        (CLIENT, WorkGiven, "worker"), ("worker", WorkSeen, "worker"), ("worker", WorkDone, CLIENT), result=WorkDone
+    )
+    with anyio.fail_after(30):
+        await Swarm(Worker(), table=table).run(WorkGiven())
+
+
+@pytest.mark.parametrize(("concurrency", "open_at_most"), [(1, OPEN_ITEMS), (100, 200)])
+async def test_a_map_keeps_few_items_open_whatever_its_size(concurrency: int, open_at_most: int) -> None:
+    most = 0
+
+    class Worker(Role):
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int) -> PieceDone:
+            nonlocal most
+            most = max(most, len(live.bus.runs[run.id].ledger.pending))
+            await anyio.lowlevel.checkpoint()
+            return PieceDone(piece=piece)
+
+    pieces = tuple(range(1000))
+    worker = Worker().named("worker", concurrency=concurrency)
+    async with job_swarm(worker, gatherer()).open() as live:
+        run = await live.submit(JobGiven(pieces=pieces))
+        assert (await run.result()).output.done == pieces
+    assert most == open_at_most
+
+
+async def test_an_item_makes_room_for_the_next_only_when_all_it_caused_is_quiet() -> None:
+    clock, begun = FakeClock(), list[int]()
+
+    class Worker(Role):
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int) -> WorkSeen:
+            begun.append(piece)
+            return WorkSeen(text=str(piece))
+
+    class Finisher(Role):
+        concurrency = 4
+
+        @on
+        async def finish(self, event: WorkSeen) -> PieceDone:
+            await clock.sleep_until(clock.monotonic() + 1)
+            return PieceDone(piece=int(event.text))
+
+    table = EventTable(
+        (CLIENT, JobGiven, ("worker", "gatherer")),
+        ("worker", WorkSeen, "finisher"),
+        ("finisher", PieceDone, "gatherer"),
+        ("gatherer", JobDone, CLIENT),
+        result=JobDone,
+    )
+    swarm = Swarm(Worker(), Finisher(), Gatherer(), table=table, clock=clock)
+    pieces = tuple(range(OPEN_ITEMS + 10))
+    async with started(swarm, JobGiven(pieces=pieces)) as (_, run):
+        assert len(begun) == OPEN_ITEMS
+        await clock.advance(1)
+        assert len(begun) == OPEN_ITEMS + 4
+        await clock.advance(60)
+        assert (await run.result()).output.done == pieces
