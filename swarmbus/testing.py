@@ -77,12 +77,19 @@ class FakeClock:
     async def advance(self, seconds: float) -> None:
         """Move time forward; after each alarm, and at the end, wait until every other task waits for something."""
         target = self._elapsed + seconds
-        await anyio.wait_all_tasks_blocked()
+        await _quiet()
         while self._sleepers and self._sleepers[0][0] <= target:
             self._elapsed, _, alarm = heapq.heappop(self._sleepers)
             alarm.set()
-            await anyio.wait_all_tasks_blocked()
+            await _quiet()
         self._elapsed = target
+
+
+async def _quiet() -> None:
+    """Wait until every other task waits for something."""
+    for _ in range(20):  # where tasks can run, waiting for them in earnest takes 0.1 s on asyncio
+        await anyio.lowlevel.checkpoint()
+    await anyio.wait_all_tasks_blocked()
 
 
 @dataclass(frozen=True, slots=True)
