@@ -113,6 +113,8 @@ class RunHost:
         self._factory = factory
         self._limits = limits or Limits()
         self._over = anyio.Event()
+        self._closed: anyio.Event | None = None
+        self._troubles: list[str] = []
         self._lock = anyio.Lock()
         self._tools: dict[str, tuple[Any, ...]] = {}
 
@@ -123,9 +125,16 @@ class RunHost:
                 self.deps = await self._group.start(self._hold)
                 self.ready = True
 
-    def close(self) -> None:
-        """Let the dependencies go."""
+    async def close(self, seconds: float) -> list[str]:
+        """Close the dependencies within some seconds, and return what went wrong."""
+        if self._closed is None:
+            return []
         self._over.set()
+        with anyio.move_on_after(seconds) as patience:
+            await self._closed.wait()
+        if patience.cancelled_caught:
+            return [f"the run's dependencies were not closed within {seconds:g} s"]
+        return self._troubles
 
     def tools_of(self, role: Role) -> tuple[Any, ...]:
         """Return a role's tools, its own methods bound to it."""
@@ -141,6 +150,15 @@ class RunHost:
 
     async def _hold(self, *, task_status: TaskStatus[Any]) -> None:
         assert self._factory is not None
-        async with self._factory(self._opening) as deps:
-            task_status.started(deps)
-            await self._over.wait()
+        closed = anyio.Event()
+        try:
+            async with self._factory(self._opening) as deps:
+                self._closed = closed
+                task_status.started(deps)
+                await self._over.wait()
+        except Exception as error:  # what is the user's own may fail the run alone, and be told there
+            if self._closed is None:
+                raise
+            self._troubles.append(f"the run's dependencies could not be closed: {type(error).__name__}: {error}")
+        finally:
+            closed.set()

@@ -245,7 +245,7 @@ class LiveSwarm(Generic[R]):
             state.ledger.warnings.append(f"{replaced} characters that no text can hold were replaced in {where}")
         if budget.seconds is not None:
             self.bus.endings.limit_seconds(state, budget.seconds)
-        return self._adopt(state, host)
+        return self._adopt(state)
 
     async def resume(self, run_id: str) -> Run[R]:
         """Go on with a run that the journal holds.
@@ -258,12 +258,11 @@ class LiveSwarm(Generic[R]):
         opening, records = await self.bus.recorded(run_id)
         host = self._host(opening, run_id, None, self.swarm._budget or Budget())  # noqa: SLF001
         state = await self.bus.restore(run_id, records, host=host)
-        return self._adopt(state, host)
+        return self._adopt(state)
 
-    def _adopt(self, state: Any, host: RunHost) -> Run[R]:
+    def _adopt(self, state: Any) -> Run[R]:
         run: Run[R] = Run(self.bus, state)
         self._runs[state.id] = run
-        self._group.start_soon(self._release, state, host)
         return run
 
     async def _known(self, run_id: str) -> Run[R] | None:
@@ -274,10 +273,6 @@ class LiveSwarm(Generic[R]):
             run = self._runs[run_id] = Run(self.bus, self.bus.runs[run_id])
             return run
         return await self.resume(run_id) if await self.bus.keeps(run_id) else None
-
-    async def _release(self, state: Any, host: RunHost) -> None:
-        await state.ended.wait()
-        host.close()
 
     def _host(self, opening: Event, run_id: str, deps: Any, budget: Budget) -> RunHost:
         async def end(reason: str) -> None:

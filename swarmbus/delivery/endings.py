@@ -68,6 +68,8 @@ class Endings:
             run.cut.append(f"{self._transport.in_flight(run)} handlers did not stop when told")
         if outcome.status != "stopped":
             ledger.warnings += [f"cut when the run ended: {what}" for what in run.cut]
+        if run.host is not None:
+            ledger.warnings += await run.host.close(self._grace)
         del self._runs[run.id]
         for alarm in run.alarms:
             alarm.cancel()

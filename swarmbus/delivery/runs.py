@@ -23,7 +23,8 @@ class RunState:
     Attributes:
         ended: set once the run is over and nothing of it is under way.
         deadline: when it times out, in the clock's monotonic seconds, or None.
-        host: what assembly keeps for the run (dependencies, budget).
+        host: what assembly keeps for the run (dependencies, budget); `close(seconds)` lets go of it and returns what
+            went wrong.
         replies: what reads the answers to questions asked in this process, by question id.
         alarms: what is set to happen at a time, as long as the run is open.
         cut: what was still going on when the run ended.
