@@ -1,0 +1,114 @@
+"""What one run may use up: model calls, tokens, time and hops."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from support.clock import FakeClock
+from support.jobs import JobGiven, PieceDone, WorkDone, WorkGiven, job_swarm, started, worker_swarm
+from swarmbus import CLIENT, Budget, Event, EventTable, LimitReached, Retry, Retryable, Role, RoleContext, Swarm, on
+from swarmbus.models import ScriptedModel
+
+
+class Asker(Role):
+    """Asks its model once for every piece."""
+
+    name = "worker"
+
+    @on(JobGiven, each="pieces")
+    async def work(self, piece: int, ctx: RoleContext) -> PieceDone:
+        await ctx.ask(f"piece {piece}")
+        return PieceDone(piece=piece)
+
+
+async def test_a_call_beyond_the_budget_is_never_made() -> None:
+    model = ScriptedModel(["yes"] * 10)
+    swarm = job_swarm(Asker(), model=model, budget=Budget(calls=3))
+    with pytest.raises(LimitReached, match=r"calls: 3 model calls were made, the budget allows 3") as caught:
+        await swarm.run(JobGiven(pieces=tuple(range(10))))
+    assert len(model.requests) == 3
+    assert caught.value.result.usage.calls == 3
+
+
+async def test_a_budget_that_is_just_enough_is_enough() -> None:
+    model = ScriptedModel(["yes"] * 3)
+    result = await job_swarm(Asker(), model=model, budget=Budget(calls=3)).run(JobGiven(pieces=(1, 2, 3)))
+    assert result.output.done == (1, 2, 3)
+
+
+async def test_what_calls_under_way_may_cost_is_set_aside() -> None:
+    class Many(Asker):
+        concurrency = 8
+        name = "worker"
+
+    model = ScriptedModel(["yes"] * 8)
+    swarm = job_swarm(Many(), model=model, budget=Budget(tokens=50))
+    with pytest.raises(LimitReached, match="tokens: "):
+        await swarm.run(JobGiven(pieces=tuple(range(8))))
+    assert len(model.requests) < 8
+
+
+async def test_every_run_has_a_budget_of_its_own() -> None:
+    model = ScriptedModel(["yes"] * 4)
+    async with job_swarm(Asker(), model=model, budget=Budget(calls=2)).open() as live:
+        for _ in range(2):
+            assert (await (await live.submit(JobGiven(pieces=(1, 2)))).result()).output.done == (1, 2)
+
+
+async def test_recorded_calls_of_an_earlier_attempt_cost_nothing() -> None:
+    class Again(Role):
+        name = "worker"
+        retry = Retry(delay=0)
+
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            answer = await ctx.ask("?")
+            if ctx.attempt == 1:
+                raise Retryable("again")
+            return WorkDone(text=answer)
+
+    model = ScriptedModel(["yes"])
+    result = await worker_swarm(Again(), model=model, budget=Budget(calls=1)).run(WorkGiven())
+    assert (result.output.text, result.usage.calls) == ("yes", 1)
+
+
+async def test_a_run_ends_when_its_time_is_used_up() -> None:
+    class Sleeper(Role):
+        name = "worker"
+
+        @on
+        async def work(self, event: WorkGiven) -> WorkDone:
+            await anyio.sleep_forever()
+            return WorkDone()
+
+    clock = FakeClock()
+    async with started(worker_swarm(Sleeper(), clock=clock, budget=Budget(seconds=30)), WorkGiven()) as (_, run):
+        await clock.advance(29)
+        assert run.status == "running"
+        await clock.advance(1)
+        with pytest.raises(LimitReached, match="seconds: the budget of 30 s is over"):
+            await run.result()
+
+
+class Lapped(Event):
+    lap: int
+
+
+class Runner(Role):
+    @on
+    async def start(self, event: WorkGiven) -> Lapped:
+        return Lapped(lap=0)
+
+    @on
+    async def run(self, event: Lapped) -> Lapped | WorkDone:
+        return Lapped(lap=event.lap + 1) if event.lap >= 0 else WorkDone()
+
+
+@pytest.mark.parametrize(("budget", "laps"), [(Budget(hops=10), 10), (None, 1000)], ids=["ten", "default"])
+async def test_a_circle_without_end_is_ended_by_its_hops(budget: Budget | None, laps: int) -> None:
+    table = EventTable(
+        (CLIENT, WorkGiven, "runner"), ("runner", Lapped, "runner"), ("runner", WorkDone, CLIENT), result=WorkDone
+    )
+    with pytest.raises(LimitReached, match=f"lapped is {laps + 1} hops from the start, the limit is {laps}"):
+        await Swarm(Runner(), table=table, budget=budget).run(WorkGiven())
