@@ -201,6 +201,7 @@ class LiveSwarm(Generic[R]):
         self.swarm = swarm
         self._group = group
         self._runs: WeakValueDictionary[str, Run[R]] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
         self._models: dict[str, Model] = {}
         self._open_models = models
         self._model_settings = (swarm._model_override, swarm._model)  # noqa: SLF001  # settings, and what they open
@@ -227,8 +228,36 @@ class LiveSwarm(Generic[R]):
         Raises:
             SubmitError: the table does not accept the event from the client; no run was made.
         """
-        if run_id is not None and (run := await self._known(run_id)) is not None:
-            return run
+        if run_id is None:
+            return await self._start(uuid.uuid4().hex, event, timeout, deps)
+        async with self._turn(run_id):
+            if (run := self._open(run_id)) is not None:
+                return run
+            if await self.bus.keeps(run_id):
+                return await self._restore(run_id)
+            return await self._start(run_id, event, timeout, deps)
+
+    async def resume(self, run_id: str) -> Run[R]:
+        """Go on with a run that the journal holds.
+
+        Raises:
+            RecordError: the journal has no such run, or holds what this swarm can't read.
+        """
+        async with self._turn(run_id):
+            return self._open(run_id) or await self._restore(run_id)
+
+    def _turn(self, run_id: str) -> anyio.Lock:
+        """Return what lets those who start or resume a run under one id take turns."""
+        return self._turns.setdefault(run_id, anyio.Lock())
+
+    def _open(self, run_id: str) -> Run[R] | None:
+        """Return the run that goes on here under an id, or has ended and is still held by somebody."""
+        run = self._runs.get(run_id)
+        if run is None and run_id in self.bus.runs:
+            run = self._adopt(self.bus.runs[run_id])
+        return run
+
+    async def _start(self, run_id: str, event: Event, timeout: float | None, deps: Any) -> Run[R]:
         if not isinstance(event, Event):
             raise SubmitError(f"{event!r} is no event; submit an instance of an Event class that the table accepts")
         accepted = self._topology.submittable("client")
@@ -236,7 +265,6 @@ class LiveSwarm(Generic[R]):
             names = ", ".join(event_name(cls) for cls in accepted) or "none"
             raise SubmitError(f"the table does not accept {event_name(event)} from the client; it accepts: {names}")
         clean, replaced = clean_event(event)
-        run_id = run_id or uuid.uuid4().hex
         budget = self.swarm._budget or Budget()  # noqa: SLF001
         host = self._host(clean, run_id, deps, budget)
         state = await self.bus.submit(run_id, clean, timeout=timeout, max_hops=budget.hops, host=host)
@@ -247,32 +275,15 @@ class LiveSwarm(Generic[R]):
             self.bus.endings.limit_seconds(state, budget.seconds)
         return self._adopt(state)
 
-    async def resume(self, run_id: str) -> Run[R]:
-        """Go on with a run that the journal holds.
-
-        Raises:
-            RecordError: the journal has no such run, or holds what this swarm can't read.
-        """
-        if run_id in self._runs:
-            return self._runs[run_id]
+    async def _restore(self, run_id: str) -> Run[R]:
         opening, records = await self.bus.recorded(run_id)
         host = self._host(opening, run_id, None, self.swarm._budget or Budget())  # noqa: SLF001
         state = await self.bus.restore(run_id, records, host=host)
         return self._adopt(state)
 
     def _adopt(self, state: Any) -> Run[R]:
-        run: Run[R] = Run(self.bus, state)
-        self._runs[state.id] = run
+        run = self._runs[state.id] = Run[R](self.bus, state)
         return run
-
-    async def _known(self, run_id: str) -> Run[R] | None:
-        """Return the run that was submitted under this id before, in this process or by the journal."""
-        if run_id in self._runs:
-            return self._runs[run_id]
-        if run_id in self.bus.runs:
-            run = self._runs[run_id] = Run(self.bus, self.bus.runs[run_id])
-            return run
-        return await self.resume(run_id) if await self.bus.keeps(run_id) else None
 
     def _host(self, opening: Event, run_id: str, deps: Any, budget: Budget) -> RunHost:
         async def end(reason: str) -> None:
