@@ -66,6 +66,11 @@ class Run(Generic[R]):
         """The open questions to a person, by id: what is asked and the JSON schema of the answer."""
         return {question: delivery.asked for question, delivery in self._state.ledger.questions.items()}
 
+    @property
+    def usage_by_role(self) -> dict[str, Usage]:
+        """What the model calls of each role that made some have cost so far."""
+        return {role: _usage(counts) for role, counts in self._state.ledger.usage.items()}
+
     def events(self) -> AsyncIterator[Envelope | Lifecycle | Any]:
         """Iterate over envelopes, what happens to deliveries, and loop events; the last is how the run ended.
 
@@ -138,7 +143,7 @@ class Run(Generic[R]):
     def _result(self) -> RunResult[Any]:
         ledger = self._state.ledger
         outcome = ledger.outcome
-        by_role = {role: _usage(counts) for role, counts in ledger.usage.items()}
+        by_role = self.usage_by_role
         return RunResult(
             output=outcome.envelope.event if outcome is not None and outcome.envelope is not None else None,
             run_id=self.id,

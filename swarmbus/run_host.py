@@ -47,6 +47,13 @@ class RunSpending:
         self._spent = Usage()
         self._usd = 0.0
 
+    def carry_over(self, model: str, usage: Usage) -> None:
+        """Book what calls to a model cost before the run was resumed."""
+        self._calls += usage.calls
+        self._spent += usage
+        if self._budget.usd is not None:
+            self._usd += price_of(model)(usage)
+
     async def reserve(self, tokens: int) -> None:
         """Set tokens aside for a call about to be made, or end the run and never come back."""
         budget = self._budget

@@ -240,6 +240,8 @@ class LiveSwarm(Generic[R]):
     async def resume(self, run_id: str) -> Run[R]:
         """Go on with a run that the journal holds.
 
+        What its model calls have cost counts towards its budget; a budget of seconds begins anew.
+
         Raises:
             RecordError: the journal has no such run, or holds what this swarm can't read.
         """
@@ -277,9 +279,16 @@ class LiveSwarm(Generic[R]):
 
     async def _restore(self, run_id: str) -> Run[R]:
         opening, records = await self.bus.recorded(run_id)
-        host = self._host(opening, run_id, None, self.swarm._budget or Budget())  # noqa: SLF001
+        budget = self.swarm._budget or Budget()  # noqa: SLF001
+        host = self._host(opening, run_id, None, budget)
         state = await self.bus.restore(run_id, records, host=host)
-        return self._adopt(state)
+        run = self._adopt(state)
+        if host.spending is not None:
+            for role, usage in run.usage_by_role.items():
+                host.spending.carry_over(self._model_of(role).name, usage)
+        if budget.seconds is not None:
+            self.bus.endings.limit_seconds(state, budget.seconds)
+        return run
 
     def _adopt(self, state: Any) -> Run[R]:
         run = self._runs[state.id] = Run[R](self.bus, state)

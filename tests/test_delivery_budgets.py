@@ -8,6 +8,7 @@ import pytest
 from support.clock import FakeClock
 from support.jobs import JobGiven, PieceDone, WorkDone, WorkGiven, job_swarm, started, worker_swarm
 from swarmbus import CLIENT, Budget, Event, EventTable, LimitReached, Retry, Retryable, Role, RoleContext, Swarm, on
+from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.models import ScriptedModel
 
 
@@ -71,6 +72,27 @@ async def test_recorded_calls_of_an_earlier_attempt_cost_nothing() -> None:
     model = ScriptedModel(["yes"])
     result = await worker_swarm(Again(), model=model, budget=Budget(calls=1)).run(WorkGiven())
     assert (result.output.text, result.usage.calls) == ("yes", 1)
+
+
+async def test_what_was_spent_before_a_run_is_resumed_counts() -> None:
+    class Halting(Asker):
+        name = "worker"
+
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int, ctx: RoleContext) -> PieceDone:
+            if piece == 2:
+                await anyio.sleep_forever()
+            return await super().work(piece, ctx)
+
+    journal, model, budget = MemoryJournal(), ScriptedModel(["yes"] * 9), Budget(calls=3)
+    async with job_swarm(Halting(), model=model, budget=budget, journal=journal).open(grace=0) as live:
+        await live.submit(JobGiven(pieces=(1, 2, 3, 4)), run_id="r")
+        await anyio.wait_all_tasks_blocked()
+    async with job_swarm(Asker(), model=model, budget=budget, journal=journal).open() as live:
+        run = await live.resume("r")
+        with pytest.raises(LimitReached, match="calls: 3 model calls were made"):
+            await run.result()
+    assert len(model.requests) == 3
 
 
 async def test_a_run_ends_when_its_time_is_used_up() -> None:
