@@ -1,13 +1,15 @@
 """Checks quotations against the text they claim to come from.
 
-A quotation counts if the source holds it word for word; white space, the shapes of quotes and dashes, ligatures,
-hyphenation at line ends and letter case may differ. What is reported is always the source's own text and offsets.
+A quotation counts if the source holds it word for word; white space and dashes between words, the shapes of quotes,
+ligatures, how accents are written, marks of emphasis and letter case may differ; numbers may not. What is reported is
+always the source's own text and offsets.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from array import array
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -20,10 +22,24 @@ _SHAPES = str.maketrans(
         **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u00b4`", "'"),
         **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"'),
         **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
-        "\u00ad": "",
     }
 )
 _SHORTEST = 3
+_DASHES = r"-\u2010-\u2015\u2212"
+_LETTER = r"[^\W\d_]"
+_PIECE = re.compile(
+    rf"""
+      (?P<plain> [!-),.-^a-~]+ (?![\u0300-\u036f]) )         # ASCII that stands for itself
+    | (?P<nothing>
+          (?<={_LETTER}) \s* [{_DASHES}] \s* (?={_LETTER})   # a hyphen, at a line's end or not, or a dash
+        | (?<!\d) (?:\*\*|__) | (?:\*\*|__) (?!\d)           # emphasis
+        | \u00ad )
+    | (?P<gap> (?<=\d) \s+ (?=\d) )                         # what keeps numbers apart
+    | (?P<space> \s+ )
+    | (?P<character> . [\u0300-\u036f]* )                    # with its accents
+    """,
+    re.VERBOSE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,27 +93,37 @@ def find(source: str, quotation: str) -> tuple[int, int] | None:
     at = folded.find(plain)
     if not plain or at < 0:
         return None
-    return offsets[at], offsets[at + len(plain) - 1] + 1
+    end = offsets[at + len(plain) - 1] + 1
+    while end < len(source) and unicodedata.combining(source[end]):
+        end += 1
+    return offsets[at], end
 
 
 @lru_cache(maxsize=64)
-def _folded(source: str) -> tuple[str, tuple[int, ...]]:
+def _folded(source: str) -> tuple[str, array[int]]:
     return _plain(source)
 
 
-def _plain(text: str) -> tuple[str, tuple[int, ...]]:
+def _plain(text: str) -> tuple[str, array[int]]:
     """Return a text without what may differ, and for each of its characters the offset it stands for."""
-    letters: list[str] = []
-    offsets: list[int] = []
-    skip = {at for match in re.finditer(r"(?<=[^\W\d_])(-\s*\n\s*)(?=[^\W\d_])", text) for at in range(*match.span(1))}
-    for offset, character in enumerate(text):
-        if offset in skip or character.isspace():
-            continue
-        for letter in unicodedata.normalize("NFKC", character).translate(_SHAPES).casefold():
-            if not letter.isspace():
-                letters.append(letter)
-                offsets.append(offset)
-    return "".join(letters), tuple(offsets)
+    pieces: list[str] = []
+    offsets = array("Q")
+    for match in _PIECE.finditer(text):
+        piece, start = match[0], match.start()
+        match match.lastgroup:
+            case "plain":
+                pieces.append(piece.lower())
+                offsets.extend(range(start, match.end()))
+            case "gap":
+                pieces.append(" ")
+                offsets.append(start)
+            case "character":
+                letters = "".join(unicodedata.normalize("NFKC", piece).translate(_SHAPES).casefold().split())
+                pieces.append(letters)
+                offsets.extend([start] * len(letters))
+            case _:
+                pass
+    return "".join(pieces), offsets
 
 
 def _refused(document: str, text: str, reason: str) -> Quote:

@@ -58,6 +58,38 @@ def test_what_it_does_not_hold_is_refused(store: DocumentStore, document: str, c
     assert reason in quote.reason
 
 
+@pytest.mark.parametrize(
+    ("source", "claimed", "held"),
+    [
+        ("im Cafe\u0301 gro\u0308\u00dfer als", "Caf\u00e9 gr\u00f6\u00dfer", "Cafe\u0301 gro\u0308\u00dfer"),
+        ("the Caf\u00e9 was", "the Cafe\u0301", "the Caf\u00e9"),
+        ("rules for manip-ulation of data", "manipulation of data", "manip-ulation of data"),
+        ("a well known\u2014and feared\u2014pump", "well-known - and feared", "well known\u2014and feared"),
+        ("the **main** valve", "the main valve", "the **main** valve"),
+        ("at 10\n 20 bar", "at 10 20 bar", "at 10\n 20 bar"),
+    ],
+    ids=["accents apart", "accents joined", "hyphen inside a line", "dashes", "emphasis", "numbers apart"],
+)
+def test_what_only_looks_different_is_found(source: str, claimed: str, held: str) -> None:
+    span = find(source, claimed)
+    assert span is not None
+    assert source[slice(*span)] == held
+
+
+@pytest.mark.parametrize(
+    ("source", "claimed"),
+    [
+        ("the pressure was 10 20 bar", "the pressure was 1020 bar"),
+        ("cells 2.5\n9 bar", "cells 2.59 bar"),
+        ("from 10-20 bar", "from 1020 bar"),
+        ("it is 2**3 bar", "it is 23 bar"),
+    ],
+    ids=["space", "line break", "dash", "power"],
+)
+def test_numbers_are_not_joined(source: str, claimed: str) -> None:
+    assert find(source, claimed) is None
+
+
 @given(st.text(max_size=60), st.text(min_size=3, max_size=20), st.text(max_size=60))
 def test_every_part_of_a_text_is_found_with_its_own_characters(before: str, part: str, after: str) -> None:
     source = before + part + after
