@@ -1,7 +1,7 @@
 """The searchable store over the documents that were read: SQLite full text in memory.
 
-Passages are found by the stems of their words, and by their letters where a script writes no spaces. The ranking is
-BM25, as SQLite's FTS5 computes it.
+Passages are found by the stems of their words, and by pairs of letters where a script writes no spaces. The ranking
+is BM25, as SQLite's FTS5 computes it.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Self
 
-from roles.analysis.words import STOP_WORDS, words_of
+from roles.analysis.words import STOP_WORDS, spaced, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from roles.analysis.documents import Document
 
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]")
-_BATCH = 500
 TITLE = 0.4
 """What a word in a document's name counts, where one in its text counts 1."""
 
@@ -64,7 +62,6 @@ class DocumentStore:
         self._lock = Lock()
         self._database = sqlite3.connect(":memory:", check_same_thread=False)
         self._database.execute("CREATE VIRTUAL TABLE words USING fts5(title, text, tokenize='porter unicode61')")
-        self._database.execute("CREATE VIRTUAL TABLE letters USING fts5(title, text, tokenize='trigram')")
         self._database.execute("CREATE TABLE passages(id INTEGER PRIMARY KEY, document TEXT, start INT, stop INT)")
         self._database.execute("CREATE INDEX by_document ON passages(document)")
         with self._database:
@@ -113,14 +110,14 @@ class DocumentStore:
             self.document(document)
         if limit < 1:
             return []
-        table, expression = _expression(query)
+        expression = _expression(query)
         if not expression:
             return []
         restriction = "AND p.document = ?" if document is not None else ""
-        rank = f"bm25({table}, {TITLE}, 1.0)"
+        rank = f"bm25(words, {TITLE}, 1.0)"
         statement = (
-            f"SELECT p.document, p.start, p.stop, -{rank} FROM {table} JOIN passages p ON p.id = {table}.rowid "  # noqa: S608  # the table's name is one of two
-            f"WHERE {table} MATCH ? {restriction} ORDER BY {rank}, p.id LIMIT ?"
+            f"SELECT p.document, p.start, p.stop, -{rank} FROM words JOIN passages p ON p.id = words.rowid "  # noqa: S608  # what varies is written here
+            f"WHERE words MATCH ? {restriction} ORDER BY {rank}, p.id LIMIT ?"
         )
         values = (expression, *((document,) if document is not None else ()), limit)
         with self._lock:
@@ -142,14 +139,12 @@ class DocumentStore:
         return Passage(document, source.places.at(start).label, start, stop, source.text[start:stop], score)
 
     def _add(self, document: Document) -> None:
-        rows = [(document.id, start, stop) for start, stop in document.places.passages()] if document.text else []
-        for first in range(0, len(rows), _BATCH):
-            for row in rows[first : first + _BATCH]:
-                cursor = self._database.execute("INSERT INTO passages(document, start, stop) VALUES (?, ?, ?)", row)
-                text = document.text[row[1] : row[2]]
-                table = "letters" if _UNSPACED.search(text) else "words"
-                statement = f"INSERT INTO {table}(rowid, title, text) VALUES (?, ?, ?)"  # noqa: S608  # one of two names
-                self._database.execute(statement, (cursor.lastrowid, _spoken(document.title), text))
+        title = spaced(_spoken(document.title))
+        for start, stop in document.places.passages() if document.text else ():
+            row = (document.id, start, stop)
+            cursor = self._database.execute("INSERT INTO passages(document, start, stop) VALUES (?, ?, ?)", row)
+            values = (cursor.lastrowid, title, spaced(document.text[start:stop]))
+            self._database.execute("INSERT INTO words(rowid, title, text) VALUES (?, ?, ?)", values)
 
 
 def _spoken(title: str) -> str:
@@ -157,12 +152,11 @@ def _spoken(title: str) -> str:
     return re.sub(r"[\W_]+", " ", Path(title).stem)
 
 
-def _expression(query: str) -> tuple[str, str]:
-    """Return the table to ask and the FTS5 query: any of the words, each quoted so that none is an operator."""
-    if _UNSPACED.search(query):
-        runs = re.findall(r"\w{3,}", query)
-        pieces = dict.fromkeys(run[at : at + 3] for run in runs for at in range(len(run) - 2))
-        return "letters", " OR ".join(f'"{piece}"' for piece in pieces)
+def _expression(query: str) -> str:
+    """Return the FTS5 query for any of the words, each quoted so that none is an operator."""
     words = words_of(query)
     telling = [word for word in words if word not in STOP_WORDS] or words
-    return "words", " OR ".join(f'"{word}"' for word in dict.fromkeys(telling))
+    # A letter of a script without spaces is indexed only as the first of a pair.
+    return " OR ".join(
+        f'"{word}"*' if len(word) == 1 and not word.isascii() else f'"{word}"' for word in dict.fromkeys(telling)
+    )

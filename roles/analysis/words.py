@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
 _WORD = re.compile(r"[^\W_]+(?:[.,:/-]\d+)*", re.UNICODE)
 _SUFFIXES = tuple(
     "ational fulness ations ation ments ment ingly edly ings ing ies ied ers er ed es ly s e y".split()  # noqa: SIM905  # legible
@@ -23,7 +24,20 @@ STOP_WORDS = frozenset(
 
 def words_of(text: str) -> list[str]:
     """Return the words and numbers of a text in small letters."""
-    return [word.lower() for word in _WORD.findall(text)]
+    return [word.lower() for word in _WORD.findall(spaced(text))]
+
+
+def spaced(text: str) -> str:
+    """Return a text in which every two neighbouring letters of a script without spaces are a word.
+
+    Which letters make a word nobody can tell there without a dictionary; pairs find words of any length.
+    """
+    return _UNSPACED.sub(_pairs, text)
+
+
+def _pairs(match: re.Match[str]) -> str:
+    run = match[0]
+    return f" {' '.join(run[at : at + 2] for at in range(max(1, len(run) - 1)))} "
 
 
 def stem(word: str) -> str:

@@ -46,6 +46,17 @@ def test_the_best_passage_comes_first(store: DocumentStore, query: str, document
     assert store.search(query)[0].document == document
 
 
+MIXED = "圧力は九バール。 The pump failed.\n\nสัญญานี้มีผลวันจันทร์"
+
+
+@pytest.mark.parametrize("query", ["圧力", "九", "バール", "pumps", "圧力 of the pump", "วันจันทร์"])
+def test_scripts_without_spaces_are_searched_beside_others(query: str) -> None:
+    with DocumentStore(
+        (Document("d1", "a.txt", "read", text=MIXED), Document("d2", "b.txt", "read", text=SOUP))
+    ) as opened:
+        assert [passage.document for passage in opened.search(query)] == ["d1"]
+
+
 def test_a_passage_is_its_place_in_the_source(store: DocumentStore) -> None:
     (passage,) = store.search("valves")
     source = store.document(passage.document).text
