@@ -17,5 +17,10 @@ def wrap(text: str, *, document: str, place: str, start: int) -> str:
     return f'<document id="{_attribute(document)}" place="{_attribute(place)}" start="{start}">\n{inside}\n</document>'
 
 
+def harmless(text: str) -> str:
+    """Return a text that comes from a file, such as its name, on one line and without marks."""
+    return _MARK.sub("\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}", " ".join(text.split()))
+
+
 def _attribute(value: str) -> str:
     return re.sub(r'["<>&\n]', "'", value)
