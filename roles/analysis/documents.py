@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from roles.analysis.kinds import named
 from roles.analysis.places import Places
 from roles.analysis.reading import ReadingLimits, ReadingPool
 
@@ -84,7 +85,8 @@ def find_files(paths: Iterable[str | Path]) -> list[str]:
     """Return the paths of all files meant, in order and each once.
 
     Folders are searched whole, without following links to folders; names that begin with a point are left out there.
-    A path that does not exist is kept: it becomes a document that failed.
+    A path that does not exist is kept, and so is a folder named like a document (`x.pdf`), beside what it holds: they
+    become documents that failed.
 
     Raises:
         NoDocumentsError: no path was given, or the folders given hold no file.
@@ -103,6 +105,8 @@ def _files_below(path: str) -> Iterator[str]:
         yield path
         return
     for folder, folders, files in os.walk(path, followlinks=False):
+        if named(Path(folder).suffix.lower()) is not None:
+            yield folder
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             if not name.startswith("."):

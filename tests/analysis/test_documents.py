@@ -34,7 +34,17 @@ async def test_bad_documents_cost_only_themselves(tmp_path: Path) -> None:
     documents = await load_documents([tmp_path], LIMITS)
     status = {Path(document.path).name: document.status for document in documents}
     expected = {name: expected for name, _, expected in KINDS.values()}
-    assert status == {**expected, "good.txt": "read"}
+    assert status == {**expected, "folder.pdf": "failed", "good.txt": "read"}
+
+
+async def test_a_folder_named_like_a_document_is_told_and_still_searched(tmp_path: Path) -> None:
+    folder = tmp_path / "x.pdf"
+    folder.mkdir()
+    (folder / "inside.txt").write_text("inside")
+    for given in (tmp_path, folder):
+        documents = await load_documents([given], LIMITS)
+        found = [(Path(document.path).name, document.status, document.reason) for document in documents]
+        assert found == [("x.pdf", "failed", "a folder, not a file"), ("inside.txt", "read", "")]
 
 
 async def test_a_reader_that_never_ends_is_stopped(tmp_path: Path) -> None:
