@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -10,14 +10,26 @@ import anyio.lowlevel
 import pytest
 from pydantic import BaseModel
 
-from support.jobs import Gatherer, JobDone, JobGiven, PieceDone, WorkSeen
-from swarmbus import CLIENT, EventTable, Retry, Retryable, Role, RoleContext, RunCancelled, Swarm, on
+from support.jobs import (
+    Gatherer,
+    JobDone,
+    JobGiven,
+    PieceDone,
+    WorkDone,
+    WorkGiven,
+    WorkSeen,
+    kinds,
+    read_all,
+    worker_swarm,
+)
+from swarmbus import CLIENT, EventTable, Retry, Retryable, Role, RoleContext, RunCancelled, RunStopped, Swarm, on
 from swarmbus.delivery.journal import MemoryJournal
+from swarmbus.errors import SubmitError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from swarmbus import Event
+    from swarmbus import Event, Run
 
 
 class Store:
@@ -84,6 +96,17 @@ JOB = JobGiven(pieces=(0, 1, 2))
 MOMENTS = range(0, 60, 2)
 
 
+class Endless(Role):
+    """Never comes back."""
+
+    name = "worker"
+
+    @on
+    async def work(self, event: WorkGiven) -> WorkDone:
+        await anyio.sleep_forever()
+        return WorkDone()
+
+
 async def steps(count: int) -> None:
     for _ in range(count):
         await anyio.lowlevel.checkpoint()
@@ -136,3 +159,46 @@ async def test_a_swarm_can_be_left_at_any_step_and_the_run_goes_on_elsewhere(mom
             run = await live.resume("r")
             assert (await run.result()).output.done == (0, 1, 2)
     assert store.open == 0
+
+
+@pytest.mark.parametrize("how", ["cancelled", "raised"])
+async def test_whoever_else_waits_for_a_run_is_told_when_the_swarm_ends_undrained(how: str) -> None:
+    told, seen = list[str](), list[Any]()
+    submitted, leave = anyio.Event(), anyio.Event()
+    runs: list[Run[Any]] = []
+
+    async def keep_open() -> None:
+        with anyio.CancelScope() as scope, suppress(ZeroDivisionError):
+            async with worker_swarm(Endless()).open() as live:
+                runs.append(await live.submit(WorkGiven()))
+                submitted.set()
+                await leave.wait()
+                if how == "raised":
+                    raise ZeroDivisionError
+                scope.cancel()
+                await anyio.sleep_forever()
+
+    async def wait() -> None:
+        with pytest.raises(RunStopped, match="the swarm ended without being drained"):
+            await runs[0].result()
+        told.append(runs[0].status)
+
+    async def read() -> None:
+        seen.extend(await read_all(runs[0]))
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(keep_open)
+            await submitted.wait()
+            group.start_soon(wait)
+            group.start_soon(read)
+            await anyio.wait_all_tasks_blocked()
+            leave.set()
+    assert (told, kinds(seen)[-1]) == (["stopped"], "run_stopped")
+
+
+async def test_a_closed_swarm_takes_no_further_runs() -> None:
+    async with worker_swarm(Endless()).open(grace=0) as live:
+        pass
+    with pytest.raises(SubmitError, match="the swarm was closed"):
+        await live.submit(WorkGiven())

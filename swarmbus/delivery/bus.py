@@ -78,20 +78,33 @@ class Bus:
 
     async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Keep time, carry deliveries and close runs, until cancelled."""
-        async with anyio.create_task_group() as self._group:
-            await self._group.start(self._transport.serve, self._supervisor.work)
-            self._group.start_soon(self._timekeeper.serve)
-            task_status.started()
-            await anyio.sleep_forever()
+        try:
+            async with anyio.create_task_group() as group:
+                self._group = group
+                await group.start(self._transport.serve, self._supervisor.work)
+                group.start_soon(self._timekeeper.serve)
+                task_status.started()
+                try:
+                    await anyio.sleep_forever()
+                finally:
+                    self._group = None
+        finally:
+            self.endings.abandon()
 
     # --- from outside
 
     async def submit(
         self, run_id: str, event: Event, *, timeout: float | None = None, max_hops: int = 1000, host: Any = None
     ) -> RunState:
-        """Open a run with its first event, waiting for room where its receivers are full."""
+        """Open a run with its first event, waiting for room where its receivers are full.
+
+        Raises:
+            SubmitError: the bus has been drained, or ended without.
+        """
         routes = self.topology.prepare("client", event)
         await self._room("client", event)
+        if self.endings.closed:
+            raise SubmitError("the swarm was closed; open it again for further runs")
         run = RunState(Ledger(self.topology, run_id), timeout, fresh=self._fresh)
         run.host = host
         self.runs[run_id] = run
@@ -204,8 +217,7 @@ class Bus:
         if effects.cancelled:
             self._take_back(run, effects)
         if effects.decided:
-            assert self._group is not None
-            self._group.start_soon(self.endings.close, run)
+            self._close(run)
         elif run.ledger.outcome is not None:
             run.landed()
         if run.deadline is not None:
@@ -238,7 +250,10 @@ class Bus:
         for timer in list(ledger.timers.values()):
             self._set_alarm(run, timer)
         if ledger.outcome is not None:
-            assert self._group is not None
+            self._close(run)
+
+    def _close(self, run: RunState) -> None:
+        if self._group is not None:  # else the bus is ending, and lets go of its runs itself
             self._group.start_soon(self.endings.close, run)
 
     def _later(self, run: RunState, delivery: Delivery) -> None:

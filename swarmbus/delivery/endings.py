@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from swarmbus.delivery.effects import Outcome
 from swarmbus.delivery.watching import tell_end
 from swarmbus.events import event_name
 from swarmbus.records import Ended
@@ -27,6 +28,9 @@ class Endings:
     Args:
         runs: the open runs, by id; a run that has ended is taken out.
         grace: seconds that what is still under way gets.
+
+    Attributes:
+        closed: no further run may begin.
     """
 
     def __init__(
@@ -45,6 +49,7 @@ class Endings:
         self._timekeeper = timekeeper
         self._transport = transport
         self._grace = grace
+        self.closed = False
 
     async def end(self, run: RunState, status: EndStatus, reason: str) -> None:
         """End a run from outside, unless its end is decided already."""
@@ -70,15 +75,11 @@ class Endings:
             ledger.warnings += [f"cut when the run ended: {what}" for what in run.cut]
         if run.host is not None:
             ledger.warnings += await run.host.close(self._grace)
-        del self._runs[run.id]
-        for alarm in run.alarms:
-            alarm.cancel()
-        run.pacers.clear()
-        tell_end(run, self._clock.time())
-        run.ended.set()
+        self._let_go(run)
 
     async def drain(self) -> None:
         """Start nothing new, let what runs finish within the grace time, and stop the runs that are left."""
+        self.closed = True
         self._transport.pause()
         await self._landing([run for run in self._runs.values() if self._transport.in_flight(run)])
         for run in list(self._runs.values()):
@@ -89,6 +90,22 @@ class Endings:
                 )
         for run in list(self._runs.values()):
             await run.ended.wait()
+
+    def abandon(self) -> None:
+        """Let go of all runs without a record, as the bus ends undrained, and tell those who wait for them."""
+        self.closed = True
+        for run in list(self._runs.values()):
+            if run.ledger.outcome is None:
+                run.ledger.outcome = Outcome("stopped", reason="the swarm ended without being drained")
+            self._let_go(run)
+
+    def _let_go(self, run: RunState) -> None:
+        del self._runs[run.id]
+        for alarm in run.alarms:
+            alarm.cancel()
+        run.pacers.clear()
+        tell_end(run, self._clock.time())
+        run.ended.set()
 
     def limit_seconds(self, run: RunState, seconds: float) -> None:
         """End a run that is still going on after so many seconds."""

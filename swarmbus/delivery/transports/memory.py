@@ -123,11 +123,15 @@ class MemoryTransport:
     async def serve(self, work: Work, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Run workers until cancelled; they are started as deliveries need them."""
         self._work = work
-        async with anyio.create_task_group() as self._group:
+        async with anyio.create_task_group() as group:
+            self._group = group
             for inbox in self._inboxes.values():
                 self._hire(inbox)
             task_status.started()
-            await anyio.sleep_forever()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                self._group = None  # from here on nobody is hired
 
     def send(self, run: RunState, delivery: Delivery, *, first: bool = False) -> None:
         """Queue a delivery for its role."""
