@@ -166,7 +166,7 @@ async def test_the_time_it_takes_to_open_them_does_not_count() -> None:
 
 async def test_a_resumed_run_makes_them_again_from_the_recorded_event() -> None:
     shop, journal = Shop(), MemoryJournal()
-    async with worker_swarm(Sleeper(), deps=shop.open, journal=journal).open(grace=0) as live:
+    async with worker_swarm(Sleeper(), deps=shop.open, journal=journal).open(grace=0.5) as live:
         await live.submit(WorkGiven(text="a"), run_id="r")
         await anyio.wait_all_tasks_blocked()
     async with worker_swarm(Teller(), deps=shop.open, journal=journal).open() as live:

@@ -14,12 +14,11 @@ FOUND = re.compile(r"^(?P<file>.+?):(?P<line>\d+): error: .*\[(?P<code>[\w-]+)\]
 
 
 @pytest.fixture(scope="module")
-def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[int, set[str]]]:
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[int, set[str]]]:
     """Run mypy once over both files and return its error codes by file and line."""
     misuse = tmp_path_factory.mktemp("typing") / "misuse.py"
     misuse.write_text((TYPING / "misuse.txt").read_text())
-    assert request.config.cache is not None
-    cache = request.config.cache.mkdir("mypy")
+    cache = tmp_path_factory.mktemp("mypy")
     output, trouble, _ = api.run(["--strict", f"--cache-dir={cache}", str(TYPING / "quickstart.py"), str(misuse)])
     assert trouble == ""
     codes: dict[str, dict[int, set[str]]] = {}
