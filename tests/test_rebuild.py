@@ -41,6 +41,22 @@ def test_a_run_goes_on_after_any_record(workshop: Workshop, story: str, tmp_path
     assert last == len(whole.records) + 1
 
 
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("story", ["census", "papers"])
+def test_a_run_goes_on_after_a_second_death_as_well(workshop: Workshop, story: str, tmp_path: Path) -> None:
+    whole = Telling(workshop, story, tmp_path / "whole")
+    whole.go()
+    done = set(whole.effects())
+    for first in range(1, len(whole.records) - 5, 6):
+        telling = Telling(workshop, story, tmp_path / str(first))
+        assert not telling.go(last=first)
+        telling.go(last=first + 5, resumed=True)
+        telling.go(resumed=True)
+        assert telling.output == whole.output, first
+        assert set(telling.effects()) == done, first
+        assert telling.calls == whole.calls, first
+
+
 def kinds(effects: list[str]) -> Counter[str]:
     """Count effects by their kind, which stands first."""
     return Counter(effect.split(" ", 1)[0] for effect in effects)
