@@ -39,11 +39,11 @@ def analysis_table() -> EventTable[AnalysisReady]:
     """Return the event table of the analysis."""
     return EventTable(
         (CLIENT, AnalysisRequested, "planner"),
-        ("planner", TaskPlanned, ("planner", "aggregator")),
+        ("planner", TaskPlanned, ("planner", "executor", "aggregator")),
         ("planner", StepReady, "executor"),
         ("executor", StepAnalysed, ("planner", "aggregator")),
         ("planner", StepDone, ("planner", "aggregator")),
-        ("planner", PlanRevised, "planner"),
+        ("planner", PlanRevised, CLIENT),
         (SYSTEM, HandlerFailed, "planner"),
         ("aggregator", AnalysisReady, CLIENT),
         result=AnalysisReady,

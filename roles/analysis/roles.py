@@ -19,8 +19,20 @@ from roles.analysis.events import AnalysisReady, AnalysisRequested, QuotedClaim,
 from roles.analysis.quotes import verify
 from roles.analysis.store import DocumentStore
 from roles.analysis.tools import read, search
-from roles.standard import Executor, Plan, Planner, Step, StepDone, StepReady, TaskPlanned, TaskSubmitted
-from roles.standard.aggregator import all_steps, step_ids
+from roles.standard import (
+    Executor,
+    Plan,
+    Planner,
+    Step,
+    StepDone,
+    StepReady,
+    TaskPlanned,
+    TaskSubmitted,
+    all_steps,
+    first_steps,
+    step_ids,
+    without_details,
+)
 from swarmbus import AgentStopped, Joined, Limits, Role, RoleContext, join, on
 from swarmbus.errors import ModelError
 
@@ -76,13 +88,12 @@ class AnalysisExecutor(Executor):
     tools = (search, read)
     limits = Limits(turns=12)
 
-    @on
-    async def work(self, event: StepReady, ctx: RoleContext[Never, DocumentStore]) -> StepAnalysed:
-        """Carry out one step."""
+    async def carry_out(self, step: StepReady, ctx: RoleContext[Any, Any]) -> StepAnalysed:
+        """Carry out a step; what it claims has quotations that were looked up."""
         try:
-            findings = await ctx.ask(self.prompt(event), output=Findings)
+            findings = await ctx.ask(self.prompt(step), output=Findings)
         except (AgentStopped, ModelError) as error:
-            return StepAnalysed(step_id=event.step_id, status="failed", error=f"{type(error).__name__}: {error}")
+            return StepAnalysed(step_id=step.step_id, status="failed", error=f"{type(error).__name__}: {error}")
         claims: list[QuotedClaim] = []
         notes: list[str] = []
         for draft in findings.claims:
@@ -91,11 +102,21 @@ class AnalysisExecutor(Executor):
             if claim is not None:
                 claims.append(claim)
         if not claims:
-            return StepAnalysed(step_id=event.step_id, status="empty", error="nothing found", notes=tuple(notes))
+            return StepAnalysed(step_id=step.step_id, status="empty", error="nothing found", notes=tuple(notes))
         answer = "\n".join(claim.text for claim in claims)
         return StepAnalysed(
-            step_id=event.step_id, status="done", answer=answer, claims=tuple(claims), notes=tuple(notes)
+            step_id=step.step_id, status="done", answer=answer, claims=tuple(claims), notes=tuple(notes)
         )
+
+    @on(TaskPlanned, each=first_steps)
+    async def begin(self, step: StepReady, ctx: RoleContext[Never, DocumentStore]) -> StepAnalysed:
+        """Carry out a step that depends on nothing."""
+        return await self.carry_out(step, ctx)
+
+    @on
+    async def work(self, step: StepReady, ctx: RoleContext[Never, DocumentStore]) -> StepAnalysed:
+        """Carry out a step that the planner released."""
+        return await self.carry_out(step, ctx)
 
 
 class AnalysisAggregator(Role):
@@ -126,7 +147,7 @@ class AnalysisAggregator(Role):
             claims = merged
             if len(batches) == 1:
                 break
-        ended = tuple(step if type(step) is StepDone else _bare(step) for step in steps)
+        ended = tuple(map(without_details, steps))
         return AnalysisReady(
             question=plan.task, summary=summary, claims=tuple(claims), steps=ended, notes=tuple(dict.fromkeys(notes))
         )
@@ -173,7 +194,3 @@ def _merged(draft: ReportDraft, batch: Sequence[QuotedClaim], most: int, notes: 
         else:
             notes.append(f"a claim of the report without a source was left out: {merged.text[:120]!r}")
     return claims
-
-
-def _bare(step: StepDone) -> StepDone:
-    return StepDone(step_id=step.step_id, status=step.status, answer=step.answer, error=step.error)

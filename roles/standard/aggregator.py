@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roles.standard.events import ReportReady, StepDone, TaskPlanned
+from roles.standard.events import ReportReady, StepDone, TaskPlanned, without_details
 from swarmbus import Joined, Role, RoleContext, join
 
 INSTRUCTIONS = """\
@@ -33,16 +33,21 @@ class Aggregator(Role):
         steps = all_steps(plan, joined)
         if not steps:
             return ReportReady(task=plan.task, text="")
-        return ReportReady(task=plan.task, text=await ctx.ask(self.prompt(plan, steps)), steps=steps)
+        return ReportReady(
+            task=plan.task, text=await ctx.ask(self.prompt(plan, steps)), steps=tuple(map(without_details, steps))
+        )
 
 
 def all_steps(plan: TaskPlanned, joined: Joined[StepDone]) -> tuple[StepDone, ...]:
     """Return how every step ended, in the plan's order, then those of revisions; the silent ones are included."""
-    known = (*joined.done, *(done for failed in joined.failed for done in failed.done))
-    failed = (
-        StepDone(step_id=item.key or "?", status="failed", error=f"{item.error.error_type}: {item.error.message}")
+    ends = [*joined.done, *(done for item in joined.failed for done in item.done)]
+    told = {step.step_id for step in ends}
+    ends += (
+        StepDone(step_id=item.key, status="failed", error=f"{item.error.error_type}: {item.error.message}")
         for item in joined.failed
+        if item.key is not None and item.key not in told
     )
-    silent = (StepDone(step_id=item.key or "?", status="skipped", error="no result") for item in joined.missing)
+    silent = [item.key for item in joined.missing if item.key is not None]
+    ends += (StepDone(step_id=name, status="skipped", error="no result") for name in silent)
     place = {step.id: number for number, step in enumerate(plan.steps)}
-    return tuple(sorted((*known, *failed, *silent), key=lambda s: (place.get(s.step_id, len(place)), s.step_id)))
+    return tuple(sorted(ends, key=lambda step: (place.get(step.step_id, len(place)), step.step_id)))

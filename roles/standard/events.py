@@ -42,6 +42,7 @@ class StepDone(Event):
     """A step came to its end.
 
     Attributes:
+        step_id: the step, or `r1` for the first revision of the plan where that would have brought no progress.
         status: `done`; `empty`, where there was nothing to find; `failed`; `superseded` by a revision of the plan;
             or `skipped`, since a step it depends on brought nothing.
         answer: the result of a step that is done.
@@ -54,11 +55,16 @@ class StepDone(Event):
     error: str = ""
 
 
+def without_details(step: StepDone) -> StepDone:
+    """Return what every `StepDone` says, without what a subclass adds: an event holds others of its exact type only."""
+    return StepDone(step_id=step.step_id, status=step.status, answer=step.answer, error=step.error)
+
+
 class StepReady(Event):
     """A step can be carried out: the steps it depends on are done.
 
     Attributes:
-        step_id: the step's id, under which its failure is known.
+        step_id: the step's id, under which its failure is known too.
         inputs: the results of the steps it depends on.
     """
 
@@ -69,12 +75,12 @@ class StepReady(Event):
 
 
 class PlanRevised(Event):
-    """A step brought nothing, and the plan goes on in another way.
+    """A step brought nothing, and the plan goes on in another way; news for the client.
 
     Attributes:
         reason: what made the revision necessary.
         replaced: ids of the steps that will not be carried out.
-        steps: the steps that take their place.
+        steps: the steps that take their place; the number of the revision stands before their ids.
         number: counts the revisions of the plan, from 1.
     """
 

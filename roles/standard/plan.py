@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Self
 
@@ -11,8 +11,11 @@ from pydantic import BaseModel, model_validator
 from roles.standard.events import Step
 
 
-class Plan(BaseModel, frozen=True):
-    """Steps and what they depend on. A plain array of texts, or of steps, is a plan too."""
+class Revision(BaseModel, frozen=True):
+    """Steps that take the place of others; they may depend on each other and on steps that stand.
+
+    A plain array is accepted too, of steps or of their texts; a step without an id gets one.
+    """
 
     steps: tuple[Step, ...]
 
@@ -24,50 +27,51 @@ class Plan(BaseModel, frozen=True):
             return given
         return {"steps": [_step(number, step) for number, step in enumerate(steps, start=1)]}
 
+
+class Plan(Revision, frozen=True):
+    """Steps and what they depend on; none of them is there twice or depends on what is not there."""
+
     @model_validator(mode="after")
     def _check(self) -> Self:
-        check_steps(self.steps, ())
+        check_steps(self.steps)
         return self
 
 
-def check_steps(steps: Iterable[Step], known: Iterable[str]) -> None:
+def check_steps(steps: Iterable[Step], standing: Iterable[str] = ()) -> None:
     """Refuse steps that can't be carried out.
 
     Args:
-        steps: the new steps.
-        known: ids of steps that are there already, and may be depended on.
+        steps: the steps.
+        standing: ids of other steps that they may depend on.
 
     Raises:
         ValueError: an id stands twice, a dependency is unknown, or steps depend on each other in a circle.
     """
-    taken = set(known)
     own: dict[str, tuple[str, ...]] = {}
     for step in steps:
-        if step.id in own or step.id in taken:
+        if step.id in own:
             raise ValueError(f"the id {step.id!r} is used twice; give every step an id of its own")
         own[step.id] = step.depends_on
+    known = own.keys() | set(standing)
     for name, needed in own.items():
-        unknown = sorted(set(needed) - own.keys() - taken)
+        unknown = sorted(set(needed) - known)
         if unknown:
-            raise ValueError(f"step {name!r} depends on {', '.join(unknown)}, which is no step of the plan")
+            raise ValueError(f"step {name!r} depends on {', '.join(unknown)}, which is no step that stands")
     try:
         TopologicalSorter(own).prepare()
     except CycleError as error:
         raise ValueError(f"steps depend on each other in a circle: {' -> '.join(error.args[1])}") from None
 
 
-def dependents(steps: Iterable[Step], step_id: str) -> tuple[str, ...]:
-    """Return the ids of the steps that need a step, directly or through others, in the plan's order."""
-    needing = {step_id}
-    ordered = tuple(steps)
-    grown = True
-    while grown:
-        grown = False
-        for step in ordered:
-            if step.id not in needing and needing & set(step.depends_on):
-                needing.add(step.id)
-                grown = True
-    return tuple(step.id for step in ordered if step.id in needing and step.id != step_id)
+def renamed(steps: Sequence[Step], prefix: str) -> tuple[Step, ...]:
+    """Return steps with a prefix before their ids, so that they are like no others; what else they need stays."""
+    own = {step.id: f"{prefix}{step.id}" for step in steps}
+    return tuple(
+        step.model_copy(
+            update={"id": own[step.id], "depends_on": tuple(own.get(name, name) for name in step.depends_on)}
+        )
+        for step in steps
+    )
 
 
 def _step(number: int, step: Any) -> Any:

@@ -155,4 +155,4 @@ async def test_a_stop_while_steps_are_under_way_leaves_a_report_of_what_was_foun
 
     report = await analyze(tmp_path, QUESTION, model=ScriptedModel([answer] * 9), stop=stop.wait, grace=0.05)
     assert report.status == "stopped"
-    assert "executor.work" in report.summary
+    assert "executor.begin" in report.summary

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from roles.standard import (
+    Aggregator,
     Executor,
     NoUsablePlan,
+    Plan,
     Planner,
+    PlanRevised,
     ReportReady,
+    Step,
     StepDone,
     StepReady,
+    TaskPlanned,
     TaskSubmitted,
+    first_steps,
     standard_swarm,
+    standard_table,
 )
-from swarmbus import Role, RoleContext, RunFailed, RunResult, on
+from swarmbus import EventTable, RoleContext, RunFailed, RunResult, Swarm, on, tool
+from swarmbus.delivery.journal import MemoryJournal
+from swarmbus.errors import ServerUnreachable
 from swarmbus.models import ScriptedModel
 
 if TYPE_CHECKING:
@@ -24,26 +34,29 @@ if TYPE_CHECKING:
 
     Answer = Callable[[str], Any]
 
+NOTHING = "NOTHING FOUND"
 
-def answering(answer: Answer, replies: int = 200) -> ScriptedModel:
+
+def answering(answer: Answer) -> ScriptedModel:
     """A model that answers from the last message alone."""
-    return ScriptedModel([lambda request: answer(str(request.messages[-1].content))] * replies)
+    return ScriptedModel([lambda request: answer(str(request.messages[-1].content))] * 200)
 
 
 def plan_of(*steps: dict[str, Any]) -> Answer:
     return lambda prompt: {"steps": list(steps)} if prompt.startswith("Plan this task") else {"steps": []}
 
 
-async def run(planner: Answer, executor: Answer, *, planner_role: Planner | None = None) -> RunResult[ReportReady]:
-    swarm = standard_swarm(
-        planner=planner_role,
-        model={
-            "planner": answering(planner),
-            "executor": answering(executor),
-            "aggregator": answering(lambda prompt: f"report on {prompt.count('result of')} results"),
-        },
-    )
-    return await swarm.run(TaskSubmitted(task="the task"), timeout=30)
+def swarm_of(planner: Answer, executor: Answer, /, **settings: Any) -> Swarm[ReportReady]:
+    models = {
+        "planner": answering(planner),
+        "executor": answering(executor),
+        "aggregator": answering(lambda prompt: f"report on {prompt.count('result of')} results"),
+    }
+    return standard_swarm(models, **settings)
+
+
+async def run(planner: Answer, executor: Answer, /, **settings: Any) -> RunResult[ReportReady]:
+    return await swarm_of(planner, executor, **settings).run(TaskSubmitted(task="the task"), timeout=30)
 
 
 def ends(result: RunResult[ReportReady]) -> dict[str, str]:
@@ -110,59 +123,211 @@ async def test_a_step_that_brings_nothing_is_replaced_with_those_that_need_it() 
     def plan(prompt: str) -> Any:
         if prompt.startswith("Plan this task"):
             return {"steps": [{"id": "a", "text": "try"}, {"id": "b", "text": "use", "depends_on": ["a"]}]}
-        return {"steps": [{"id": "a2", "text": "try otherwise"}]}
+        return {"steps": [{"id": "a", "text": "try otherwise"}, {"id": "b", "text": "use it", "depends_on": ["a"]}]}
 
-    result = await run(plan, lambda prompt: "result of it" if "otherwise" in prompt else "NOTHING FOUND")
-    assert ends(result) == {"a": "empty", "b": "superseded", "a2": "done"}
-
-
-async def test_a_revision_that_repeats_the_plan_is_no_progress() -> None:
-    texts = iter(range(100))
-
-    def plan(_: str) -> Any:
-        return {"steps": [{"id": f"s{next(texts)}", "text": "look again"}]}
-
-    result = await run(plan, lambda _: "NOTHING FOUND")
-    assert ends(result) == {"s0": "empty", "revision-1": "skipped"}
-    assert "no progress" in result.output.steps[-1].error
+    result = await run(plan, lambda prompt: "result of it" if prompt[:3] == "use" or "otherwise" in prompt else NOTHING)
+    assert ends(result) == {"a": "empty", "b": "superseded", "r1.a": "done", "r1.b": "done"}
 
 
-async def test_revisions_are_bounded() -> None:
-    texts = iter(range(100))
+async def test_a_revision_may_build_on_steps_that_stand() -> None:
+    def plan(prompt: str) -> Any:
+        if prompt.startswith("Plan this task"):
+            first = [{"id": name, "text": name} for name in ("found", "lost")]
+            return {"steps": [*first, {"id": "both", "text": "both", "depends_on": ["found", "lost"]}]}
+        return {"steps": [{"id": "one", "text": "make do", "depends_on": ["found"]}]}
 
-    def plan(_: str) -> Any:
-        number = next(texts)
-        return {"steps": [{"id": f"s{number}", "text": f"look in place {number}"}]}
+    seen: list[str] = []
 
-    result = await run(plan, lambda _: "NOTHING FOUND", planner_role=Planner(max_revisions=2))
-    assert ends(result) == {"s0": "empty", "s1": "empty", "s2": "empty"}
-
-
-async def test_one_of_fifty_steps_that_fails_costs_only_itself() -> None:
     def work(prompt: str) -> str:
-        if prompt == "step 13":
-            raise ConnectionError("no answer")
-        return f"result of {prompt}"
+        seen.append(prompt)
+        return NOTHING if prompt == "lost" else f"result of {prompt.splitlines()[0]}"
 
-    class Careless(Executor):
-        name = "executor"
+    result = await run(plan, work)
+    assert ends(result) == {"found": "done", "lost": "empty", "both": "superseded", "r1.one": "done"}
+    assert seen[-1] == "make do\n\nResult of step found:\nresult of found"
 
-        @on
-        async def work(self, event: StepReady, ctx: RoleContext) -> StepDone:
-            return StepDone(step_id=event.step_id, status="done", answer=work(event.text))
 
-    swarm = standard_swarm(
-        executor=Careless(),
-        model={
-            "planner": answering(plan_of(*({"id": f"s{n}", "text": f"step {n}"} for n in range(50)))),
-            "aggregator": answering(lambda prompt: f"report on {prompt.count('result of')} results"),
-        },
+async def test_the_client_hears_of_a_revision() -> None:
+    def plan(prompt: str) -> Any:
+        return ["look here"] if prompt.startswith("Plan this task") else ["look there"]
+
+    swarm = swarm_of(plan, lambda prompt: "result of it" if "there" in prompt else NOTHING)
+    async with swarm.open() as live:
+        run = await live.submit(TaskSubmitted(task="the task"))
+        news = [getattr(item, "event", None) async for item in run.events()]
+    (revised,) = [event for event in news if isinstance(event, PlanRevised)]
+    assert revised == PlanRevised(
+        reason="step s1 brought nothing: NOTHING FOUND",
+        replaced=(),
+        steps=(Step(id="r1.s1", text="look there"),),
+        number=1,
     )
-    result = await swarm.run(TaskSubmitted(task="fifty"))
+
+
+@pytest.mark.parametrize(
+    "again",
+    [["look here", "Look  there"], ["look there"]],
+    ids=["the same plan", "the step that brought nothing"],
+)
+async def test_a_revision_that_repeats_what_was_tried_is_no_progress(again: list[str]) -> None:
+    def plan(prompt: str) -> Any:
+        return ["look here", "look there"] if prompt.startswith("Plan this task") else again
+
+    result = await run(plan, lambda prompt: NOTHING if "there" in prompt else "result of it")
+    assert ends(result) == {"s1": "done", "s2": "empty", "r1": "skipped"}
+    assert result.output.steps[-1].error == "no progress: step s2 brought nothing: NOTHING FOUND"
+    assert result.usage_by_role["planner"].calls == 2
+
+
+async def test_a_step_that_was_superseded_unseen_may_be_carried_out_on_its_own() -> None:
+    def plan(prompt: str) -> Any:
+        use = {"id": "b", "text": "use"}
+        if prompt.startswith("Plan this task"):
+            return {"steps": [{"id": "a", "text": "try"}, {**use, "depends_on": ["a"]}]}
+        return {"steps": [use]}
+
+    result = await run(plan, lambda prompt: NOTHING if prompt == "try" else "result of it")
+    assert ends(result) == {"a": "empty", "b": "superseded", "r1.b": "done"}
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [(0, {"s1": "empty"}), (2, {"s1": "empty", "r1.s1": "empty", "r2.s1": "empty"})],
+    ids=["none", "two"],
+)
+async def test_revisions_are_bounded(most: int, expected: dict[str, str]) -> None:
+    texts = iter(range(100))
+    planner = Planner(max_revisions=most)
+    result = await run(lambda _: [f"look in place {next(texts)}"], lambda _: NOTHING, planner=planner)
+    assert ends(result) == expected
+
+
+async def test_a_planner_of_ones_own_plans_without_a_model() -> None:
+    class Lister(Planner):
+        name = "planner"
+
+        async def make_plan(self, event: TaskSubmitted, ctx: RoleContext[Any, Any]) -> Plan:
+            return Plan(steps=(Step(id="a", text="one"), Step(id="b", text="two", depends_on=("a",))))
+
+    result = await run(lambda _: "never", lambda prompt: f"result of {prompt[:3]}", planner=Lister())
+    assert [step.answer for step in result.output.steps] == ["result of one", "result of two"]
+    assert "planner" not in result.usage_by_role
+
+
+@pytest.mark.parametrize(
+    ("revision", "said"),
+    [
+        ({"steps": []}, "step a brought nothing: NOTHING FOUND"),
+        ({"steps": [{"id": "x", "text": "new", "depends_on": ["b"]}]}, "no usable revision: step 'x' depends on b"),
+        ("I would rather talk about it.", "no usable revision: "),
+        (ServerUnreachable("refused"), "no usable revision: refused"),
+    ],
+    ids=["no other way", "built on what is stuck", "prose", "a model out of reach"],
+)
+async def test_without_a_revision_the_steps_that_wait_are_skipped(revision: Any, said: str) -> None:
+    def plan(prompt: str) -> Any:
+        if prompt.startswith("Plan this task"):
+            return {"steps": [{"id": "a", "text": "try"}, {"id": "b", "text": "use", "depends_on": ["a"]}]}
+        return revision
+
+    result = await run(plan, lambda _: NOTHING)
+    assert ends(result) == {"a": "empty", "b": "skipped"}
+    assert said in result.output.steps[1].error
+
+
+async def test_a_revision_that_can_not_be_carried_out_is_written_anew() -> None:
+    shown: list[str] = []
+
+    def plan(prompt: str) -> Any:
+        shown.append(prompt)
+        if len(shown) == 1:
+            return ["try"]
+        return {"steps": [{"id": "x", "text": "new", "depends_on": ["nowhere"] if len(shown) == 2 else []}]}
+
+    result = await run(plan, lambda prompt: NOTHING if prompt == "try" else "result of it")
+    assert ends(result) == {"s1": "empty", "r1.x": "done"}
+    assert "nowhere" in shown[2]
+
+
+async def test_two_steps_that_fail_close_what_needs_both_only_once() -> None:
+    def plan(prompt: str) -> Any:
+        if prompt.startswith("Plan this task"):
+            first = [{"id": name, "text": name} for name in ("a", "b")]
+            return {"steps": [*first, {"id": "c", "text": "c", "depends_on": ["a", "b"]}]}
+        return {"steps": []}
+
+    result = await run(plan, lambda _: NOTHING)
+    assert [(step.step_id, step.status) for step in result.output.steps] == [
+        ("a", "empty"),
+        ("b", "empty"),
+        ("c", "skipped"),
+    ]
+
+
+@pytest.mark.parametrize("needed", [(), ("s12",)], ids=["from the plan", "released"])
+async def test_a_step_whose_handler_fails_is_a_step_that_failed(needed: tuple[str, ...]) -> None:
+    class Careless(Executor):
+        async def carry_out(self, step: StepReady, ctx: RoleContext[Any, Any]) -> StepDone:
+            if step.text == "step 13":
+                raise ConnectionError("no answer")
+            return StepDone(step_id=step.step_id, status="done", answer=f"result of {step.text}")
+
+    steps = [{"id": f"s{n}", "text": f"step {n}", "depends_on": needed if n == 13 else ()} for n in range(50)]
+    result = await run(plan_of(*steps), lambda _: "never", executor=Careless())
     assert ends(result) == {f"s{n}": "failed" if n == 13 else "done" for n in range(50)}
+    assert result.output.steps[13].error == "ConnectionError: no answer"
     assert result.output.text == "report on 49 results"
+    assert result.failures == ()
 
 
-def test_the_planner_has_no_tools() -> None:
-    assert tuple(Planner.tools) == ()
-    assert issubclass(Planner, Role)
+async def test_a_model_that_gives_up_makes_a_step_that_failed() -> None:
+    result = await run(plan_of({"id": "a", "text": "one"}), lambda _: ServerUnreachable("refused"))
+    assert [(step.status, step.error) for step in result.output.steps] == [("failed", "ServerUnreachable: refused")]
+
+
+async def test_steps_that_depend_on_nothing_change_no_state() -> None:
+    journal = MemoryJournal()
+    await run(lambda _: [f"step {n}" for n in range(20)], lambda prompt: f"result of {prompt}", journal=journal)
+    (records,) = journal.records.values()
+    changes = [json.loads(record).get("changes") for record in records]
+    assert sum(bool(changed) for changed in changes) == 1
+
+
+class StepMeasured(StepDone):
+    seconds: int
+
+
+class Measurer(Executor):
+    name = "executor"
+
+    @on(TaskPlanned, each=first_steps)
+    async def begin(self, step: StepReady, ctx: RoleContext) -> StepMeasured:
+        return StepMeasured(step_id=step.step_id, status="done", answer=f"result of {step.text}", seconds=7)
+
+    @on
+    async def work(self, step: StepReady, ctx: RoleContext) -> StepMeasured:
+        return await self.begin(step, ctx)
+
+
+async def test_executors_may_say_more_of_a_step_in_an_event_of_their_own() -> None:
+    plan = plan_of({"id": "a", "text": "x"}, {"id": "b", "text": "y", "depends_on": ["a"]})
+    table = EventTable(
+        *(row for row in standard_table().rows if row.event is not StepDone),
+        ("planner", StepDone, ("planner", "aggregator")),
+        ("executor", StepMeasured, ("planner", "aggregator")),
+        result=ReportReady,
+    )
+    models = {"planner": answering(plan), "aggregator": answering(lambda _: "report")}
+    swarm = Swarm(Planner(), Measurer(), Aggregator(), table=table, model=models)
+    result = await swarm.run(TaskSubmitted(task="the task"), timeout=30)
+    assert [(step.step_id, step.answer) for step in result.output.steps] == [("a", "result of x"), ("b", "result of y")]
+
+
+def test_tools_go_to_the_executor_alone() -> None:
+    @tool(effects="read_only")
+    def look(place: str) -> str:
+        """Look at a place."""
+        return place
+
+    planner, executor, aggregator = standard_swarm(tools=[look]).roles
+    assert (planner.tools, executor.tools, aggregator.tools) == ((), (look,), ())
