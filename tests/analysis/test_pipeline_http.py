@@ -1,88 +1,126 @@
-"""The analysis over real HTTP, streaming and tool calls: with dependencies, and a plan that has to be revised."""
+"""The analysis over real HTTP, streaming and tool calls: with dependencies, and a plan that has to be revised.
+
+What is asked for stands in three documents that lead from one to the next: the pump's invoice, the receipt for the
+invoice, and who signed the receipt. Only the planner's second thought follows them to the end.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
 
-from roles.analysis.pipeline import analyze
+import pytest
+
+from roles.analysis import analyze
 from roles.standard import PlanRevised, StepReady
-from support.fake_openai import ChatRequest, Reply, ToolUse, fake_server, say, use
+from support.fake_openai import ChatRequest, ToolUse, fake_server, threaded_fake_server
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-QUESTION = "When was the pump replaced, and who paid?"
-FIRST = "The pump of the northern basin was replaced on 4 May. The invoice is number 77."
-SECOND = "Invoice 77 was paid by the county."
-
-
-def form_of(request: ChatRequest) -> str:
-    """Tell from the schema that is asked for what kind of answer it is."""
-    asked = request.body.get("response_format", {}).get("json_schema", {}).get("schema")
-    tools = {tool["function"]["name"]: tool["function"]["parameters"] for tool in request.body.get("tools", ())}
-    text = json.dumps(asked or tools.get("final_answer", {}))
-    for mark, form in (('"summary"', "report"), ('"quotes"', "findings"), ('"depends_on"', "revision")):
-        if mark in text:
-            return form
-    return "cross" if '"documents"' in text else "none"
+QUESTION = "Which pump was replaced, and who signed for it?"
+TEXTS = {
+    "1-order.txt": "The pump of the northern basin was replaced on 4 May, on invoice 77.",
+    "2-ledger.txt": "Invoice 77 was settled with receipt R-5, like the pump before it.",
+    "3-receipts.txt": "Receipt R-5 was signed by the county.",
+}
+CROSS = {"text": "Who signed invoice 77?", "documents": ["d1", "d2"]}
+SECOND_THOUGHT = {"id": "receipt", "text": "Who signed the receipt that was found?", "depends_on": ["read-d2"]}
 
 
-def answer(request: ChatRequest) -> Reply:
-    """Play all three roles, looking only at what was sent."""
-    match form_of(request):
-        case "cross":
-            return given(request, {"steps": [{"text": "Who paid invoice 77?", "documents": ["d1", "d2"]}]})
-        case "revision":
-            assert "cross-1" in request.texts("user")[-1]
-            return given(request, {"steps": [{"id": "again", "text": "Look for invoice 77 in every document."}]})
-        case "findings":
-            return find(request)
-        case "report":
-            numbers = [int(number) for number in re.findall(r"^Claim (\d+): ", request.texts("user")[-1], re.MULTILINE)]
-            claims = [{"text": "The county paid for the pump replaced on 4 May.", "sources": numbers}]
-            return given(request, {"summary": "On 4 May; the county.", "claims": claims})
-        case _:
-            return say("I was asked for nothing I know.")
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    for name, text in TEXTS.items():
+        (folder / name).write_text(text)
+    return folder
 
 
-def find(request: ChatRequest) -> Reply:
-    """Search first, and quote what the search brought; the first cross step finds nothing."""
+def answer(request: ChatRequest) -> str | list[ToolUse]:
+    """Play all three roles, told apart by the form that is asked for and the tools that are offered."""
     asked = request.texts("user")[-1]
-    results = request.texts("tool")
-    if not results:
-        return use(ToolUse("search", {"query": "pump invoice paid"}), ToolUse("read", {"document": "d1"}))
-    if asked.startswith("Question:") and "Who paid" in asked:
-        assert "Result of step read-d1" in asked
-        return given(request, {"claims": []})
-    shown = re.findall(r'<document id=\\?"(d\d)\\?"[^>]*>\\n(.*?)\\n</document>', " ".join(results))
-    one = re.search(r"Documents: (d\d) \(", asked)
-    quotes = {document: text for document, text in shown if one is None or document == one[1]}
-    claims = [{"text": text, "quotes": [{"document": document, "text": text}]} for document, text in quotes.items()]
-    return given(request, {"claims": claims})
+    if request.tool_names:
+        return carry_out(request, asked)
+    form = request.body["response_format"]["json_schema"]["name"]
+    if form == "CrossSteps":
+        return json.dumps({"steps": [CROSS]})
+    if form == "Revision":
+        return json.dumps({"steps": [SECOND_THOUGHT] if "Step cross-1 brought nothing" in asked else []})
+    assert form == "ReportDraft"
+    claims = re.findall(r"^Claim (\d+): (.*)$", asked, re.MULTILINE)
+    drafts = [{"text": text, "sources": [int(number)]} for number, text in claims]
+    return json.dumps({"summary": f"{len(drafts)} claims answer it.", "claims": drafts})
 
 
-def given(request: ChatRequest, value: dict[str, Any]) -> Reply:
-    if "final_answer" in request.tool_names:
-        return use(ToolUse("final_answer", value))
-    return say(json.dumps(value))
+def carry_out(request: ChatRequest, asked: str) -> list[ToolUse]:
+    """Use the tools, then quote from what they brought: one document on pumps, or whoever signed something."""
+    one = re.search(r"^Documents: (d\d) \([^,]*\)$", asked, re.MULTILINE)
+    if request.last["role"] == "tool":
+        quoted = [passage for passage in passages(request) if to_the_point(*passage, one)]
+        claims = [{"text": text, "quotes": [{"document": document, "text": text}]} for document, text in quoted]
+        return [ToolUse("final_answer", {"claims": claims})]
+    if one is not None:
+        return [ToolUse("read", {"document": one[1]}), ToolUse("search", {"query": "pump"})]
+    receipt = re.search(r"receipt R-\d", asked) if "Who signed the receipt" in asked else None
+    return [ToolUse("search", {"query": "invoice 77" if receipt is None else receipt[0]})]
 
 
-async def test_planner_executor_and_aggregator_work_over_http_and_revise_the_plan(tmp_path: Path) -> None:
-    (tmp_path / "1.txt").write_text(FIRST)
-    (tmp_path / "2.txt").write_text(SECOND)
+def to_the_point(document: str, text: str, one: re.Match[str] | None) -> bool:
+    return "signed by" in text if one is None else document == one[1] and "pump" in text
+
+
+def passages(request: ChatRequest) -> dict[tuple[str, str], None]:
+    """Return document and text of all passages that tools brought."""
+    brought = [passage for result in request.texts("tool") for passage in json.loads(result)["passages"]]
+    found = (re.fullmatch(r'<document id="(d\d)"[^>]*>\n(.*)\n</document>', passage) for passage in brought)
+    return dict.fromkeys((match[1], match[2]) for match in found if match is not None)
+
+
+async def test_the_report_holds_what_only_the_revised_plan_found(documents: Path) -> None:
+    async with fake_server(answer) as server:
+        report = await analyze(documents, QUESTION, model=f"{server.url}#any", timeout=50)
+    assert (report.status, report.failures, report.warnings) == ("done", (), ())
+    assert [claim.text for claim in report.claims] == list(TEXTS.values())
+    paths = {document.id: Path(document.path) for document in report.documents}
+    for claim in report.claims:
+        (quote,) = claim.quotes
+        assert quote.verified
+        assert paths[quote.document].read_text()[quote.start : quote.end] == quote.text == claim.text
+
+
+async def test_steps_wait_for_those_they_depend_on_and_the_plan_is_revised_once(documents: Path) -> None:
     seen: list[Any] = []
     async with fake_server(answer) as server:
-        report = await analyze(tmp_path, QUESTION, model=f"{server.url}#any", on_event=seen.append, timeout=50)
+        await analyze(documents, QUESTION, model=f"{server.url}#any", on_event=seen.append, timeout=50)
     published = [item.event for item in seen if hasattr(item, "event")]
     revised = [event for event in published if isinstance(event, PlanRevised)]
-    ready = {event.step_id: len(event.inputs) for event in published if isinstance(event, StepReady)}
-    assert report.status == "done", (report, ready)
-    assert [claim.text for claim in report.claims] == ["The county paid for the pump replaced on 4 May."]
-    assert {quote.text for quote in report.claims[0].quotes} == {FIRST, SECOND}
-    assert [event.number for event in revised] == [1]
-    assert ready == {"cross-1": 2, "r1.again": 0}
-    assert sum(bool(request.texts("tool")) for request in server.requests) >= 4
-    assert all(request.body.get("stream") for request in server.requests)
+    released = {e.step_id: [done.step_id for done in e.inputs] for e in published if isinstance(e, StepReady)}
+    assert [(event.number, [step.id for step in event.steps]) for event in revised] == [(1, ["r1.receipt"])]
+    assert released == {"cross-1": ["read-d1", "read-d2"], "r1.receipt": ["read-d2"]}
+
+
+async def test_every_call_and_tool_result_goes_over_http_as_a_stream(documents: Path) -> None:
+    async with fake_server(answer) as server:
+        report = await analyze(documents, QUESTION, model=f"{server.url}#any", timeout=50)
+    assert all(request.body["stream"] for request in server.requests)
     assert report.usage["calls"] == len(server.requests)
+    assert report.usage["input_tokens"] == 10 * len(server.requests)
+    results = sorted(len(request.texts("tool")) for request in server.requests if request.texts("tool"))
+    assert results == [1, 1, 2, 2, 2]
+    with_tools = [set(request.tool_names) for request in server.requests if request.tool_names]
+    assert with_tools == [{"search", "read", "final_answer"}] * 10
+
+
+def test_the_command_ends_well_with_such_a_server(documents: Path, tmp_path: Path) -> None:
+    written = tmp_path / "out.json"
+    with threaded_fake_server(answer) as server:
+        command = [sys.executable, "-m", "swarmbus", "analyze", str(documents), "--question", QUESTION]
+        command += ["--model", f"{server.url}#any", "--json", str(written), "--timeout", "50"]
+        run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=55)
+    assert run.returncode == 0, run.stderr
+    report = json.loads(written.read_text())
+    assert (report["status"], report["model"]) == ("done", f"{server.url}#any")
+    assert [claim["text"] for claim in report["claims"]] == list(TEXTS.values())
+    assert all(quote["verified"] for claim in report["claims"] for quote in claim["quotes"])
