@@ -365,7 +365,7 @@ def test_a_value_comes_back_from_json_with_its_exact_type(annotation: Any, value
         (Any, [{"deep": {2}}], "holds a set"),
         (object, dt.date(2026, 1, 1), "holds a date"),
     ],
-    ids=lambda value: str(value)[:40],
+    ids=lambda value: str(getattr(value, "__name__", value))[:40],
 )
 def test_a_value_that_would_come_back_as_another_is_refused(annotation: Any, value: Any, told: str) -> None:
     with pytest.raises(ValidationError, match=told) as caught:
