@@ -65,7 +65,7 @@ def test_the_two_lines_set_up_what_they_need() -> None:
     lines = shell.splitlines()
     assert len(lines) == 2
     assert all(line.startswith("python3 -m venv .venv && .venv/bin/pip install ") for line in lines)
-    assert lines[1].endswith(".venv/bin/pytest -q")
+    assert lines[1].endswith(".venv/bin/pytest -q -n auto")
 
 
 def test_every_block_is_of_a_kind_that_is_tested() -> None:
