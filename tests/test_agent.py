@@ -205,7 +205,7 @@ async def test_a_stream_yields_the_events_and_then_has_the_result() -> None:
     assert stream.result.output == "three"
 
 
-async def test_a_stream_shows_a_tools_progress_while_it_runs() -> None:
+async def test_a_stream_shows_a_tools_start_while_it_runs() -> None:
     seen = anyio.Event()
 
     @tool
@@ -214,10 +214,13 @@ async def test_a_stream_shows_a_tools_progress_while_it_runs() -> None:
         await seen.wait()
         return "seen"
 
-    async with Agent(ScriptedModel([call("wait"), "x"]), tools=[wait]).stream("go") as events:
+    stream = Agent(ScriptedModel([call("wait"), "x"]), tools=[wait]).stream("go")
+    async with stream as events:
         async for event in events:
             if event.type == "tool_execution_start":
                 seen.set()
+    assert stream.result is not None
+    assert stream.result.messages[2] == ToolMessage("call_1_1", "wait", "seen")
 
 
 async def test_a_stream_raises_what_ended_the_run() -> None:
@@ -233,10 +236,25 @@ async def test_a_stream_raises_what_ended_the_run() -> None:
 
 
 async def test_leaving_a_stream_cancels_the_run() -> None:
-    async with Agent(ScriptedModel([call("hang")]), tools=[hang]).stream("go") as events:
+    ends: list[str] = []
+
+    @tool
+    async def linger() -> str:
+        """Wait for ever, and say when that is over."""
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ends.append("cut")
+        return "never"
+
+    model = ScriptedModel([call("linger"), "never asked"])
+    stream = Agent(model, tools=[linger]).stream("go")
+    async with stream as events:
         async for event in events:
             if event.type == "tool_execution_start":
+                await anyio.wait_all_tasks_blocked()
                 break
+    assert (ends, stream.result, len(model.requests)) == (["cut"], None, 1)
 
 
 async def test_an_error_of_the_watcher_comes_out_as_it_is() -> None:

@@ -68,9 +68,15 @@ def test_a_host_beyond_loopback_is_refused_and_kept(host: str, network_guard: Ne
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
-def test_loopback_is_allowed(host: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection((host, server.getsockname()[1])):
-        server.accept()[0].close()
+def test_loopback_is_allowed(host: str, network_guard: NetworkGuard) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection((host, server.getsockname()[1])) as client,
+    ):
+        accepted, address = server.accept()
+        accepted.close()
+        assert address == client.getsockname()
+    assert network_guard.refused == []
 
 
 def test_every_misbehaving_test_fails(tmp_path: Path) -> None:

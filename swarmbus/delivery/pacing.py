@@ -24,11 +24,6 @@ class Pacer:
         self._active = 0
         self._cursors: list[MapCursor] = []
 
-    @property
-    def unopened(self) -> int:
-        """How many items wait to be opened."""
-        return sum(len(cursor.marks) - cursor.upcoming for cursor in self._cursors)
-
     def add(self, cursor: MapCursor) -> None:
         """Take on a map."""
         self._active += cursor.active

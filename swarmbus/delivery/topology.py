@@ -83,11 +83,6 @@ class Routing:
     reaches: frozenset[int]
     plain: bool
 
-    @property
-    def heard(self) -> bool:
-        """Somebody takes the event."""
-        return bool(self.groups or self.opens or self.contributes or self.client or self.externals)
-
 
 def items_of(handler: Handler, event: Event) -> Sequence[Any]:
     """Return the sequence a mapped handler takes one by one from an event."""
@@ -156,10 +151,6 @@ class Topology:
             if callable(join.wiring.expect):
                 _ask(join, "expect", join.wiring.expect, event)
         return tuple(chosen)
-
-    def sources_of(self, cls: type[Event]) -> list[str]:
-        """Return the addresses that the table lets publish events of this class."""
-        return sorted({p for entry in self.entries if entry.event is cls for p in _addresses(entry.publishers)})
 
     def submittable(self, address: str) -> list[type[Event]]:
         """Return the event classes the table accepts from an address outside."""
