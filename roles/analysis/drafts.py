@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from roles.analysis.events import AnalysisRequested, DocumentInfo, QuotedClaim
+    from roles.standard import StepReady
 
 QUESTION = "Question: "
 DOCUMENTS = "Documents: "
@@ -101,6 +102,17 @@ def step_text(question: str, documents: Sequence[DocumentInfo], text: str) -> st
     """Return the text of a step: question and documents in lines of their own, then what to do."""
     named = ", ".join(f"{d.id} ({harmless(d.title)})" for d in documents) or "all"
     return f"{QUESTION}{one_line(question)}\n{DOCUMENTS}{named}\n\n{text}"
+
+
+def step_prompt(step: StepReady) -> str:
+    """Return what the executor is asked for a step, with what the steps before it found."""
+    found = "".join(
+        f"\n\nResult of step {done.step_id}:\n"
+        + wrap(done.answer or done.error, document=done.step_id, place="result of a step", start=0)
+        for done in step.inputs
+    )
+    expected = f"\n\nExpected: {step.expected}" if step.expected else ""
+    return f"{step.text}{expected}{found}"
 
 
 def report_prompt(question: str, claims: Iterable[QuotedClaim], titles: Mapping[str, str]) -> str:

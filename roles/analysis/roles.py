@@ -13,6 +13,7 @@ from roles.analysis.drafts import (
     ReportDraft,
     planning_prompt,
     report_prompt,
+    step_prompt,
     step_text,
 )
 from roles.analysis.events import AnalysisReady, AnalysisRequested, QuotedClaim, QuotedText, StepAnalysed
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from roles.analysis.drafts import ClaimDraft
+    from roles.standard.progress import Progress
 
 DOCUMENT_STEP = "read-"
 """How the ids of the steps begin that read one document."""
@@ -75,6 +77,13 @@ class AnalysisPlanner(Planner):
             steps.append(Step(id=f"cross-{number}", text=step_text(event.task, about, step.text), depends_on=needed))
         return Plan(steps=tuple(steps))
 
+    async def make_revision(
+        self, event: StepDone, stuck: tuple[str, ...], progress: Progress, ctx: RoleContext[Any, Any]
+    ) -> Sequence[Step]:
+        """Return the steps of a revision, each with the question that it serves."""
+        steps = await super().make_revision(event, stuck, progress, ctx)
+        return [step.model_copy(update={"text": step_text(progress.task, (), step.text)}) for step in steps]
+
     def suffices(self, event: StepDone) -> bool:
         """A document that says nothing, or that could not be analysed, is no reason to plan anew."""
         return event.status == "done" or event.step_id.startswith(DOCUMENT_STEP)
@@ -87,6 +96,10 @@ class AnalysisExecutor(Executor):
     instructions = EXECUTOR
     tools = (search, read)
     limits = Limits(turns=12)
+
+    def prompt(self, step: StepReady) -> str:
+        """Return what the model is asked for a step; what earlier steps found comes from files, and is marked so."""
+        return step_prompt(step)
 
     async def carry_out(self, step: StepReady, ctx: RoleContext[Any, Any]) -> StepAnalysed:
         """Carry out a step; what it claims has quotations that were looked up."""

@@ -98,6 +98,7 @@ async def test_steps_wait_for_those_they_depend_on_and_the_plan_is_revised_once(
     revised = [event for event in published if isinstance(event, PlanRevised)]
     released = {e.step_id: [done.step_id for done in e.inputs] for e in published if isinstance(e, StepReady)}
     assert [(event.number, [step.id for step in event.steps]) for event in revised] == [(1, ["r1.receipt"])]
+    assert revised[0].steps[0].text.startswith(f"Question: {QUESTION}\nDocuments: all\n\n")
     assert released == {"cross-1": ["read-d1", "read-d2"], "r1.receipt": ["read-d2"]}
 
 
