@@ -179,4 +179,4 @@ _VERBS: dict[EndStatus, str] = {
 
 def _usage(counts: dict[str, float]) -> Usage:
     whole: dict[str, Any] = {name: int(value) for name, value in counts.items()}
-    return Usage(**whole)
+    return Usage(**{**whole, "estimated": bool(counts.get("estimated"))})

@@ -68,3 +68,5 @@ def _explain(outcome: Outcome) -> None:
         if cause is not None:
             notice(own_traceback(cause))
         notice(str(outcome.error))
+    elif outcome.reason is not None:
+        notice(f"note: {outcome.reason}")

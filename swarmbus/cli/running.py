@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from swarmbus.cli.interrupts import Stop
     from swarmbus.cli.person import Person
-    from swarmbus.results import RunResult
+    from swarmbus.results import Failure, RunResult
     from swarmbus.swarm import Swarm
 
 EXIT_CODES = {
@@ -33,6 +33,11 @@ EXIT_CODES = {
     "cancelled": ExitCode.FAILED,
     "stopped": ExitCode.FAILED,
 }
+
+NO_RESULT = (
+    "the event table names no `result=`, so the run was done when it came to rest and brought no event; "
+    "say there which event is the result, to have it printed"
+)
 
 NOTHING_MORE = "it came to rest without a result, and the command line has no further event to send"
 
@@ -58,21 +63,23 @@ class Outcome:
             return ExitCode.PARTIAL
         return EXIT_CODES[self.status]
 
+    @property
+    def reason(self) -> str | None:
+        """Why there is no output; None where there is one."""
+        if self.error is not None:
+            return str(self.error)
+        return NO_RESULT if self.result.output is None else None
+
     def report(self) -> str:
         """Return it as JSON."""
         result = self.result
-        failures = []
-        for failure in result.failures:
-            fields = asdict(failure)
-            del fields["exception"]
-            failures.append(fields)
         document = {
             "run_id": result.run_id,
             "status": self.status,
-            "reason": str(self.error) if self.error is not None else None,
+            "reason": self.reason,
             "event": event_name(result.output) if result.output is not None else None,
             "output": json.loads(to_json(result.output)) if result.output is not None else None,
-            "failures": failures,
+            "failures": [_told(failure) for failure in result.failures],
             "warnings": list(result.warnings),
             "usage": asdict(result.usage),
             "usage_by_role": {role: asdict(usage) for role, usage in result.usage_by_role.items()},
@@ -80,6 +87,11 @@ class Outcome:
             "ended": result.ended,
         }
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _told(failure: Failure) -> dict[str, Any]:
+    """Return what JSON can hold of a failure: all but the exception, which may be of any class and not even copied."""
+    return {field.name: getattr(failure, field.name) for field in fields(failure) if field.name != "exception"}
 
 
 def read_event(swarm: Swarm[Any], written: str) -> Event:
