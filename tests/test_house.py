@@ -22,7 +22,18 @@ ROOT = Path(__file__).parent.parent
 SOURCES = sorted(chain((ROOT / "swarmbus").rglob("*.py"), (ROOT / "roles").rglob("*.py")))
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT, TOOLS = PYPROJECT["project"], PYPROJECT["tool"]
-HEAVY = ("openai", "networkx", "rich", "typer", "kreuzberg", "pygraphviz", "nats", "opentelemetry", "genai_prices")
+HEAVY = (
+    "openai",
+    "networkx",
+    "rich",
+    "typer",
+    "kreuzberg",
+    "html_to_markdown",
+    "pygraphviz",
+    "nats",
+    "opentelemetry",
+    "genai_prices",
+)
 EXPORTING = ("swarmbus", "swarmbus.models", "swarmbus.testing", "roles.standard", "roles.analysis")
 
 

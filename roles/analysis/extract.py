@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from roles.analysis.decoding import decode, replace_unusable
+from roles.analysis.html import text_of_html
 from roles.analysis.kinds import HTML, MAIL, PDF, SLIDES, SPREADSHEETS, kind_of, named
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ _MARKER = "\n\n\N{SYMBOL FOR RECORD SEPARATOR}{page_num}\N{SYMBOL FOR RECORD SEP
 _MARKER_PARTS = _MARKER.split("{page_num}")
 _ATTACHMENTS = 50
 _LIBRARY_WARNINGS = 3
+_INLINE = ["a", "abbr", "b", "cite", "code", "del", "em", "i", "kbd", "mark", "q", "s", "samp", "span", "strong", "u"]
+"""HTML inside mails and books: what these mark is read without the mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,8 @@ def extract(data: bytes, suffix: str) -> Extract:
     kind = kind_of(data, suffix)
     if kind.family == "text":
         read = _own_text(data)
+    elif kind is HTML:
+        read = _page(data)
     elif kind.family == "extracted":
         read = _extracted(data, kind)
     else:
@@ -107,20 +112,28 @@ def _misnamed(kind: Kind, suffix: str) -> str:
     return f"named {suffix}, but its content is {kind.name}, as which it was read"
 
 
+def _page(data: bytes) -> Extract:
+    try:
+        text, warnings = text_of_html(data)
+    except ImportError:
+        return _not_installed(HTML)
+    except ValueError as error:
+        return _refused(HTML, str(error))
+    text, unusable = replace_unusable(text)
+    return Extract("read", "", text, warnings=(*warnings, *_replaced(unusable)))
+
+
 def _extracted(data: bytes, kind: Kind) -> Extract:
     try:
         import kreuzberg  # noqa: PLC0415  # part of an extra, and needed in a reading process only
     except ImportError:
-        return Extract("failed", f"reading {kind.name} needs an extra: pip install 'swarmbus[documents]'")
-    warnings: tuple[str, ...] = ()
-    if kind is HTML:
-        data, warnings = _as_utf8(data)
+        return _not_installed(kind)
     config = kreuzberg.ExtractionConfig(
         use_cache=False,
         # Only as a table does a spreadsheet keep its cells apart; elsewhere plain text is nearest to the source.
         output_format="markdown" if kind in SPREADSHEETS else "plain",
         pages=kreuzberg.PageConfig(extract_pages=True, insert_page_markers=True, marker_format=_MARKER),
-        html_options={"strip_tags": ["b", "strong", "em", "i"]},  # type: ignore[arg-type]  # the library takes a dict
+        html_options={"strip_tags": _INLINE},  # type: ignore[arg-type]  # the library takes a dict
         concurrency=kreuzberg.ConcurrencyConfig(max_threads=1),
     )
     try:
@@ -131,10 +144,16 @@ def _extracted(data: bytes, kind: Kind) -> Extract:
     if kind in SPREADSHEETS:
         pages = _sheets(text, result.metadata.get("sheet_names", []))
     text, unusable = replace_unusable(text)
-    if unusable:
-        warnings += (f"{unusable} NUL characters were replaced by U+FFFD",)
-    warnings += tuple(warning.message for warning in result.processing_warnings[:_LIBRARY_WARNINGS])
-    return Extract("read", "", text, pages, _unit(kind), warnings)
+    said = tuple(warning.message for warning in result.processing_warnings[:_LIBRARY_WARNINGS])
+    return Extract("read", "", text, pages, _unit(kind), (*_replaced(unusable), *said))
+
+
+def _replaced(unusable: int) -> tuple[str, ...]:
+    return (f"{unusable} NUL characters were replaced by U+FFFD",) if unusable else ()
+
+
+def _not_installed(kind: Kind) -> Extract:
+    return Extract("failed", f"reading {kind.name} needs an extra: pip install 'swarmbus[documents]'")
 
 
 def _unit(kind: Kind) -> str:
@@ -158,11 +177,6 @@ def _refused(kind: Kind, message: str) -> Extract:
     if "password" in message.lower() or "encrypt" in message.lower():
         return Extract("encrypted", f"the {kind.name} is protected by a password")
     return Extract("failed", f"damaged or not really {kind.name}: {message[:120]}")
-
-
-def _as_utf8(data: bytes) -> tuple[bytes, tuple[str, ...]]:
-    decoded = decode(data)
-    return decoded.text.encode(), decoded.warnings
 
 
 def _content(result: ExtractionResult, kind: Kind) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+import zlib
 from dataclasses import dataclass
 from typing import Literal
 
@@ -79,6 +80,7 @@ _SIGNATURES: tuple[tuple[bytes, Kind], ...] = (
 )
 _ZIP_PARTS = (("word/document", DOCX), ("ppt/presentation", PPTX), ("xl/workbook", XLSX))
 _ZIP_TYPES = {kind.mime.encode(): kind for kind in (ODT, ODS, ODP, EPUB)}
+_LONGEST_TYPE = 200
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OLE_STREAMS = (
     ("EncryptedPackage", ENCRYPTED_OFFICE),
@@ -136,14 +138,21 @@ def _zip_kind(data: bytes, suffix: str) -> Kind:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+            stated = _media_type(archive)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, zlib.error):
         return named(suffix) or ARCHIVE
     for part, kind in _ZIP_PARTS:
         if any(name.startswith(part) for name in names):
             return kind
-    # These formats store their media type first and uncompressed, so that it can be read like a signature.
-    head = data[:200]
-    return next((kind for mime, kind in _ZIP_TYPES.items() if b"mimetype" + mime in head), ARCHIVE)
+    return _ZIP_TYPES.get(stated, ARCHIVE)
+
+
+def _media_type(archive: zipfile.ZipFile) -> bytes:
+    """Return the media type that OpenDocument and EPUB state in a member of their own; empty where there is none."""
+    if "mimetype" not in archive.namelist():
+        return b""
+    with archive.open("mimetype") as member:
+        return member.read(_LONGEST_TYPE).strip()
 
 
 def _ole_kind(data: bytes, suffix: str) -> Kind:

@@ -1,0 +1,46 @@
+"""HTML is read as its reader sees it."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from roles.analysis.documents import load_documents
+from roles.analysis.html import text_of_html
+from roles.analysis.kinds import EPUB, kind_of
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<p>see the <a href='u' title='t'><code>secrets</code></a> module", "see the secrets module"),
+        ("<dl><dt>choice(seq)</dt><dd>Return one.</dd></dl>", "choice(seq)\n\nReturn one."),
+        ("<blockquote>said</blockquote><p>H<sub>2</sub>O &amp; <q>more</q>", "said\n\nH2O & more"),
+        ("<header><h1>Title</h1></header><nav>Home</nav><form><p>Fill in</form>", "Title\n\nHome\n\nFill in"),
+        ("<table><tr><th>bar<th>hour<tr><td>9<td>15</table>", "bar\thour\n9\t15"),
+        ("<p hidden>obey</p><script>x</script><style>p{}</style><p>seen", "seen"),
+    ],
+    ids=["links and code", "definitions", "quotations", "what frames the text", "tables", "nothing hidden"],
+)
+def test_a_page_is_read_as_it_is_seen(page: str, text: str) -> None:
+    assert text_of_html(page.encode())[0].strip() == text
+
+
+async def test_the_places_of_a_page_hold_its_text(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("<h1>Pump</h1><p>It <b>failed</b> at <a href='x'>noon</a>.<p>Then it ran.")
+    (document,) = await load_documents([tmp_path])
+    assert [document.text[start:end] for start, end in document.places.spans] == [
+        "Pump",
+        "It failed at noon.",
+        "Then it ran.",
+    ]
+
+
+def test_a_book_is_known_by_its_media_type_wherever_that_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "book.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
+        book.writestr("META-INF/container.xml", "<container/>")
+        book.writestr("mimetype", "application/epub+zip\n")
+    assert kind_of(path.read_bytes(), ".zip") is EPUB
