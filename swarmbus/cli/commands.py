@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swarmbus.cli import findings, table_view
+from swarmbus.cli.files import unwritable
 from swarmbus.cli.output import ExitCode, notice, write_data, write_text
 from swarmbus.cli.targets import TargetError, load_swarm
 
@@ -46,6 +47,17 @@ class GraphFormat(StrEnum):
     MERMAID = "mermaid"
     DOT = "dot"
     JSON = "json"
+
+
+ENDINGS = {
+    ".txt": GraphFormat.TEXT,
+    ".mmd": GraphFormat.MERMAID,
+    ".mermaid": GraphFormat.MERMAID,
+    ".dot": GraphFormat.DOT,
+    ".gv": GraphFormat.DOT,
+    ".json": GraphFormat.JSON,
+}
+"""The formats that the endings of files promise."""
 
 
 class GraphView(StrEnum):
@@ -100,22 +112,47 @@ def table(
 def graph(
     target: Target,
     view: Annotated[GraphView, typer.Option(help="Only the roles, or the events between them too.")] = GraphView.ROLES,
-    format: Annotated[GraphFormat, typer.Option(help="How to write the picture.")] = GraphFormat.TEXT,  # noqa: A002
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file to write it to.")] = None,
+    format: Annotated[  # noqa: A002
+        GraphFormat | None,
+        typer.Option(help="How to write the picture.", show_default="by the ending of --output, else text"),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A file to write it to.", show_default="standard output"),
+    ] = None,
 ) -> None:
     """Draw a swarm: who publishes what, and who handles it; also where the check finds faults."""
     from swarmbus.graph import FORMATS, draw, mermaid  # noqa: PLC0415  # only this command draws
 
+    output = None if str(output) == "-" else output
+    if output is not None and (reason := unwritable(output)):
+        raise typer.BadParameter(reason, param_hint="--output")
+    chosen = _graph_format(format, output)
     picture = draw(swarm_of(target), view.value)
-    text = FORMATS[format](picture)
-    if format == GraphFormat.MERMAID and len(picture.edges) > mermaid.MOST_EDGES:
+    text = FORMATS[chosen](picture)
+    if chosen == GraphFormat.MERMAID and len(picture.edges) > mermaid.MOST_EDGES:
         notice(f"note: {len(picture.edges)} edges; without further settings Mermaid draws {mermaid.MOST_EDGES} at most")
-    if format == GraphFormat.TEXT and output is None:
+    if chosen == GraphFormat.TEXT and output is None:
         write_text(text)
     else:
         write_data(text, output)
     if findings.has_errors(picture.findings):
         notice("the wiring has errors; they are marked in the picture, and `swarmbus check` explains them")
+
+
+def _graph_format(given: GraphFormat | None, output: Path | None) -> GraphFormat:
+    """Return the format that was asked for, by its name or by the ending of the file."""
+    ending = output.suffix.lower() if output is not None else ""
+    if given is None and ending and ending not in ENDINGS:
+        known = ", ".join(ENDINGS)
+        raise typer.BadParameter(
+            f"no format is known by the ending {ending}; use one of {known}, or name the format with --format",
+            param_hint="--output",
+        )
+    promised = ENDINGS.get(ending)
+    if given is not None and promised is not None and given != promised:
+        notice(f"note: {output} is written as {given}, as --format says, though its ending promises {promised}")
+    return given or promised or GraphFormat.TEXT
 
 
 def run(

@@ -1,20 +1,25 @@
 """What leaves the command line: results on standard output, notices on standard error, and the exit code.
 
 A reader that closes its end early loses nothing but the rest of the text: the exit code stays what it was going to
-be.
+be. Nor does a notice that nobody can be given change how a command ends.
 """
 
 from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from swarmbus.cli.files import WriteError, write_file
+
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import TextIO
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class ExitCode(IntEnum):
@@ -28,6 +33,19 @@ class ExitCode(IntEnum):
     LIMIT = 5
 
 
+EXIT_CODES = """\
+\b
+Exit codes:
+  0        done
+  1        failed, stalled, timed out or cancelled
+  2        an option or an argument is wrong; nothing was started
+  3        the check found errors in the wiring; nothing was started
+  4        done in part: some of the documents or steps failed
+  5        a limit was reached
+  130 143  interrupted by Ctrl-C or SIGTERM"""
+"""What `--help` says of them, on lines of its own."""
+
+
 def write_text(text: str) -> None:
     """Write text for a person to standard output; what its encoding can't hold is escaped."""
     _write(sys.stdout, text)
@@ -37,10 +55,10 @@ def write_data(text: str, path: Path | None = None) -> None:
     """Write text for a program, as UTF-8 and without any colour, to standard output or a file.
 
     Raises:
-        OSError: the file can't be written.
+        WriteError: it can't be written.
     """
     if path is not None:
-        path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
+        write_file(path, text)
         return
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -48,8 +66,8 @@ def write_data(text: str, path: Path | None = None) -> None:
 
 
 def notice(text: str) -> None:
-    """Write a line about what is going on to standard error."""
-    _write(sys.stderr, f"{text}\n")
+    """Write a line about what is going on to standard error; what would control a terminal is escaped."""
+    _write(sys.stderr, f"{_CONTROLS.sub(_escaped, text)}\n")
 
 
 def _write(stream: TextIO | None, text: str) -> None:
@@ -60,8 +78,14 @@ def _write(stream: TextIO | None, text: str) -> None:
     try:
         stream.write(text)
         stream.flush()
-    except BrokenPipeError:
+    except OSError as error:
         _discard(stream)
+        if stream is sys.stdout and not isinstance(error, BrokenPipeError):
+            raise WriteError.of("standard output", error) from error
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()
 
 
 def _discard(stream: TextIO) -> None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _OURS = str(Path(__file__).parent.parent)
-_BETWEEN = ("<frozen importlib", "/importlib/__init__.py", "/anyio/", "/concurrent/futures/")
+_BETWEEN = ("<frozen ", "/importlib/__init__.py", "/anyio/", "/concurrent/futures/")
 
 
 def own_traceback(error: BaseException) -> str:

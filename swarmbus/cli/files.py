@@ -1,0 +1,66 @@
+"""Files that commands write: what can't be written is told before the work, and what was there is replaced whole."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+
+class WriteError(OSError):
+    """What can't be written, and why, in words."""
+
+    @classmethod
+    def of(cls, place: object, error: OSError) -> WriteError:
+        """Say it of an error of the system's."""
+        return cls(f"{place} can't be written: {error.strerror or error}")
+
+
+def unwritable(path: Path) -> str:
+    """Return why a file can't be written, in words; nothing where it can."""
+    try:
+        if path.is_dir():
+            return f"{path} is a folder; name a file"
+        if not path.parent.is_dir():
+            return f"there is no folder {path.parent}"
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            return f"no permission to write {path}"
+    except OSError as error:  # a name that is too long, a path that may not be followed
+        return str(WriteError.of(path, error))
+    return ""
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write text as UTF-8. A file that was there stays as it was until all of the text is on the disk.
+
+    Raises:
+        WriteError: the text can't be written.
+    """
+    data = text.encode("utf-8", "backslashreplace")
+    try:
+        if path.exists() and not path.is_file():  # a device or a pipe, which can't be replaced
+            path.write_bytes(data)
+            return
+        target = Path(os.path.realpath(path))  # a link stays a link
+        if os.access(target.parent, os.W_OK):
+            _replace(target, data)
+        else:  # the file may be written, but none beside it
+            target.write_bytes(data)
+    except OSError as error:
+        raise WriteError.of(path, error) from error
+
+
+def _replace(target: Path, data: bytes) -> None:
+    beside = target.with_name(f".swarmbus-{secrets.token_hex(8)}")
+    try:
+        with beside.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            beside.chmod(stat.S_IMODE(target.stat().st_mode))
+        beside.replace(target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
