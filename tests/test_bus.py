@@ -22,7 +22,7 @@ from swarmbus.errors import PublishError, RecordError
 from swarmbus.wiring import read_role
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Callable, Coroutine
 
 TABLE = EventTable(
     (CLIENT, JobGiven, ("worker", "gatherer")),
@@ -41,7 +41,9 @@ async def handle(attempt: Attempt) -> Handled:
 
 
 @asynccontextmanager
-async def serving(invoke: Callable[[Attempt], Awaitable[Handled]] = handle, journal: Any = None) -> AsyncIterator[Bus]:
+async def serving(
+    invoke: Callable[[Attempt], Coroutine[Any, Any, Handled]] = handle, journal: Any = None
+) -> AsyncIterator[Bus]:
     topology = compile_topology((read_role(Worker()), read_role(Gatherer())), TABLE)
     bus = Bus(
         topology,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import threading
+import time
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
 from support.clock import FakeClock
 from support.jobs import JobGiven, PieceDone, WorkDone, Worker, WorkGiven, gatherer, job_swarm, started, worker_swarm
-from swarmbus import Retry, Role, RoleContext, RunFailed, RunTimedOut, on
+from swarmbus import Budget, LimitReached, Retry, Role, RoleContext, RunFailed, RunTimedOut, on
+from swarmbus.delivery.blocking import LONG, Blocked
+from swarmbus.delivery.topology import compile_topology
 from swarmbus.errors import HandlerTimedOut
 
 ONE_ATTEMPT = Retry(attempts=1)
@@ -208,3 +213,82 @@ async def test_progress_from_a_thread_renews_the_limit() -> None:
             steps.release()
             await anyio.to_thread.run_sync(done.acquire)
         assert (await run.result()).output == WorkDone()
+
+
+class Blocker(Role):
+    """Blocks the event loop, and then says or brings something, or does not."""
+
+    name = "worker"
+
+    def __init__(self, brings: str = "nothing", seconds: float = 0.05) -> None:
+        self.brings = brings
+        self.seconds = seconds
+
+    @on
+    async def work(self, event: WorkGiven, ctx: RoleContext[WorkDone]) -> WorkDone | None:
+        time.sleep(self.seconds)  # noqa: ASYNC251  # this is what must not be done
+        if self.brings == "published":
+            await ctx.publish(WorkDone())
+        elif self.brings == "raised":
+            raise ValueError("late")
+        return WorkDone() if self.brings == "returned" else None
+
+
+@pytest.mark.parametrize("brings", ["nothing", "returned", "published", "raised"])
+async def test_a_run_whose_time_passes_while_a_handler_blocks_the_loop_has_timed_out(brings: str) -> None:
+    with pytest.raises(RunTimedOut, match=r"no result within 0.02 s; busy: worker.work for work_given 0"):
+        await worker_swarm(Blocker(brings)).run(WorkGiven(), timeout=0.02)
+
+
+async def test_a_budget_of_seconds_is_kept_by_a_handler_that_blocks_the_loop_too() -> None:
+    with pytest.raises(LimitReached, match=r"seconds: the budget of 0.02 s is over"):
+        await worker_swarm(Blocker(), budget=Budget(seconds=0.02)).run(WorkGiven())
+
+
+async def test_a_handler_that_blocks_the_loop_has_a_time_limit_all_the_same() -> None:
+    swarm = worker_swarm(Blocker("returned").named("worker", timeout=0.02), retry=ONE_ATTEMPT)
+    with pytest.raises(RunFailed, match=r"worker.work .* ran longer than its 0.02 s for work_given"):
+        await swarm.run(WorkGiven())
+
+
+async def test_whoever_blocks_the_loop_for_long_is_named_with_what_to_do() -> None:
+    result = await worker_swarm(Blocker("returned", LONG + 0.05)).run(WorkGiven())
+    (warning,) = result.warnings
+    assert re.fullmatch(
+        r"worker\.work \(.*test_delivery_timeouts\.py:\d+\) blocked the event loop for 1\.\d s: nothing else could go"
+        r" on, and no time limit could act; await what it waits for, or run the blocking part with `await"
+        r" anyio\.to_thread\.run_sync\(\.\.\.\)`",
+        warning,
+    )
+
+
+def test_a_handler_that_blocks_the_loop_again_and_again_is_named_once() -> None:
+    swarm = worker_swarm(Blocker())
+    (handler,) = compile_topology(swarm.wiring, swarm.table).handlers
+    blocked = Blocked()
+    for seconds in (1.5, 3.04, 2):
+        blocked.add(handler, seconds)
+    (warning,) = blocked.warnings()
+    assert "blocked the event loop 3 times, for up to 3.0 s" in warning
+
+
+async def test_a_handler_that_takes_long_but_awaits_is_not_named() -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven) -> WorkDone:
+            await anyio.to_thread.run_sync(time.sleep, LONG + 0.05)
+            return WorkDone()
+
+    assert (await worker_swarm(Worker()).run(WorkGiven())).warnings == ()
+
+
+async def test_a_synchronous_handler_that_sleeps_does_not_hold_up_the_runs_end() -> None:
+    class Worker(Role):
+        @on
+        def work(self, event: WorkGiven) -> WorkDone:
+            time.sleep(0.3)
+            return WorkDone()
+
+    with pytest.raises(RunTimedOut, match=r"no result within 0.02 s") as caught:
+        await worker_swarm(Worker()).run(WorkGiven(), timeout=0.02)
+    assert caught.value.result.ended - caught.value.result.started < 0.2

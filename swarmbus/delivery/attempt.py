@@ -158,6 +158,10 @@ class Attempt:
         )
         self.run.ledger.warn(f"{place} was cut off in a thread, which can't be stopped and was abandoned")
 
+    def note_blocking(self, seconds: float) -> None:
+        """Report that the handler let nobody else run for so many seconds."""
+        self.run.blocked.add(self.delivery.handler, seconds)
+
     def timed_out(self) -> HandlerTimedOut:
         """Return the error for an attempt that ran too long."""
         handler = self.delivery.handler

@@ -21,7 +21,7 @@ from swarmbus.errors import RecordError, SubmitError
 from swarmbus.records import Answered, Ended, Fired, Submitted
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable, Coroutine
 
     from anyio.abc import TaskGroup, TaskStatus
 
@@ -50,7 +50,7 @@ class Bus:
         self,
         topology: Topology,
         transport: Transport,
-        invoke: Callable[[Attempt], Awaitable[Handled]],
+        invoke: Callable[[Attempt], Coroutine[Any, Any, Handled]],
         *,
         policies: tuple[Policy, ...],
         limits: dict[str, int],
@@ -109,8 +109,7 @@ class Bus:
         run.host = host
         self.runs[run_id] = run
         if timeout is not None:
-            run.deadline = self.clock.monotonic() + timeout
-            self.endings.watch(run)
+            self.endings.limit_time(run, timeout)
         await self.write(run, Submitted(self.clock.time(), event, "client", None, routes, max_hops))
         if run.lost is not None:
             raise SubmitError(f"run {run_id} did not start, for its journal can't be written: {run.lost}") from run.lost
@@ -161,7 +160,12 @@ class Bus:
     # --- records
 
     async def write(self, run: RunState, record: Record) -> Effects | None:
-        """Keep a record, apply it and carry out what follows; None where it came too late."""
+        """Keep a record, apply it and carry out what follows; None where it came too late.
+
+        A record that comes after the run's time is over, for who brings it had blocked the event loop, is too late.
+        """
+        if self.clock.monotonic() > min(run.deadline, run.budget_over) and not isinstance(record, Submitted | Ended):
+            await self.endings.check_time(run)
         if self._journal is None or self._codec is None:
             return self._apply(run, record)
         data = self._codec.encode(record)
@@ -220,7 +224,7 @@ class Bus:
             self._close(run)
         elif run.ledger.outcome is not None:
             run.landed()
-        if run.deadline is not None:
+        if run.timeout is not None:
             self.endings.pause_for_people(run)
 
     def _take_back(self, run: RunState, effects: Effects) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -73,6 +74,7 @@ class Endings:
             run.cut.append(f"{self._transport.in_flight(run)} handlers did not stop when told")
         if outcome.status != "stopped":
             ledger.warnings += [f"cut when the run ended: {what}" for what in run.cut]
+        ledger.warnings += run.blocked.warnings()
         if run.host is not None:
             ledger.warnings += await run.host.close(self._grace)
         self._let_go(run)
@@ -109,43 +111,39 @@ class Endings:
 
     def limit_seconds(self, run: RunState, seconds: float) -> None:
         """End a run that is still going on after so many seconds."""
+        run.budget, run.budget_over = seconds, self._clock.monotonic() + seconds
+        run.alarms.append(self._timekeeper.call_at(run.budget_over, lambda: self.check_time(run)))
 
-        async def over() -> None:
-            await self.end(run, "limit", f"seconds: the budget of {seconds:g} s is over")
+    def limit_time(self, run: RunState, seconds: float) -> None:
+        """End a run that has no result within so many seconds, while all of it waits for a person not counted."""
+        run.deadline = self._clock.monotonic() + seconds
+        run.alarms.append(self._timekeeper.call_at(run.deadline, lambda: self.check_time(run)))
 
-        run.alarms.append(self._timekeeper.call_at(self._clock.monotonic() + seconds, over))
-
-    def watch(self, run: RunState) -> None:
-        """End the run when its deadline has passed."""
-        assert run.deadline is not None
-        run.alarms.append(self._timekeeper.call_at(run.deadline, lambda: self.check_run(run)))
-
-    async def check_run(self, run: RunState) -> None:
-        """End a run whose deadline has passed, naming what was busy."""
-        if run.deadline is None or run.paused_at is not None or run.ledger.outcome is not None:
-            return
+    async def check_time(self, run: RunState) -> None:
+        """End a run whose time is over, naming what was busy."""
         now = self._clock.monotonic()
-        if now < run.deadline:
-            self.watch(run)
-            return
+        if now >= run.budget_over and run.budget_over <= run.deadline:
+            await self.end(run, "limit", f"seconds: the budget of {run.budget:g} s is over")
+        elif now >= run.deadline:
+            await self.end(run, "timed_out", f"no result within {run.timeout:g} s; {self._busy(run, now)}")
+
+    def _busy(self, run: RunState, now: float) -> str:
         busy = [
             f"{describe(slot.delivery)} (for {now - slot.since:.0f} s)"
             for slot in self._transport.slots()
             if slot.run is run and slot.delivery is not None
         ]
-        doing = f"busy: {', '.join(busy)}" if busy else "nothing was under way"
-        await self.end(run, "timed_out", f"no result within {run.timeout:g} s; {doing}")
+        return f"busy: {', '.join(busy)}" if busy else "nothing was under way"
 
     def pause_for_people(self, run: RunState) -> None:
         """Stop the run's clock while all that is left of it waits for a person."""
         ledger = run.ledger
         waits = bool(ledger.questions) and len(ledger.questions) == len(ledger.pending) and not ledger.timers
-        if waits and run.paused_at is None:
-            run.paused_at = self._clock.monotonic()
-        elif not waits and run.paused_at is not None and run.deadline is not None:
-            run.deadline += self._clock.monotonic() - run.paused_at
-            run.paused_at = None
-            self.watch(run)
+        if waits and run.left is None:
+            run.left, run.deadline = run.deadline - self._clock.monotonic(), math.inf
+        elif not waits and run.left is not None:
+            self.limit_time(run, run.left)
+            run.left = None
 
     async def _landing(self, runs: list[RunState]) -> None:
         """Wait until nothing of these runs is under way or left to do, or the grace time is over."""

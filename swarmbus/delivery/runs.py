@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from swarmbus.delivery.blocking import Blocked
 from swarmbus.delivery.calllog import RunCalls
 
 if TYPE_CHECKING:
@@ -22,7 +24,10 @@ class RunState:
 
     Attributes:
         ended: set once the run is over and nothing of it is under way.
-        deadline: when it times out, in the clock's monotonic seconds, or None.
+        timeout: the seconds it may take, or None; deadline: when they are over, in the clock's monotonic seconds, or
+            infinity; left: how many were left when the clock was stopped, or None while it goes.
+        budget: the seconds its budget allows, or None; budget_over: when they are over, likewise.
+        blocked: the handlers that blocked the event loop.
         host: what assembly keeps for the run (dependencies, budget); `close(seconds)` lets go of it and returns what
             went wrong.
         replies: what reads the answers to questions asked in this process, by question id.
@@ -40,8 +45,11 @@ class RunState:
         self.ended = anyio.Event()
         self.lock = anyio.Lock()
         self.timeout = timeout
-        self.deadline: float | None = None
-        self.paused_at: float | None = None
+        self.deadline = math.inf
+        self.left: float | None = None
+        self.budget: float | None = None
+        self.budget_over = math.inf
+        self.blocked = Blocked()
         self.host: Any = None
         self.replies: dict[str, TypeAdapter[Any]] = {}
         self.cut: list[str] = []

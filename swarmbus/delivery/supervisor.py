@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 import anyio
 
 from swarmbus.delivery.attempt import Attempt
+from swarmbus.delivery.blocking import Stretches
 from swarmbus.errors import RoleError
 from swarmbus.records import Committed, ErrorInfo, Failed, Started
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
+    from typing import Any
 
     from swarmbus.delivery.attempt import AttemptPort, Handled
     from swarmbus.delivery.clock import Clock
@@ -53,7 +55,7 @@ class Supervisor:
     def __init__(
         self,
         port: AttemptPort,
-        invoke: Callable[[Attempt], Awaitable[Handled]],
+        invoke: Callable[[Attempt], Coroutine[Any, Any, Handled]],
         policies: Sequence[Policy],
         *,
         durable: bool,
@@ -87,7 +89,9 @@ class Supervisor:
 
     async def _try(self, attempt: Attempt, slot: Slot) -> None:
         try:
-            handled = await self._invoke(attempt)
+            handled = await Stretches(self._invoke(attempt), attempt.note_blocking)
+            if self._clock.monotonic() > slot.deadline:  # it blocked the loop, so that nobody could stop it
+                slot.stop("timed_out")
             if slot.stopped is None:
                 await self._commit(attempt, handled)
         except anyio.get_cancelled_exc_class():
