@@ -15,11 +15,12 @@ from swarmbus.errors import (
 from swarmbus.events import Event, HandlerFailed
 from swarmbus.frozen import FrozenDict
 from swarmbus.handlers import Retry, join, on
+from swarmbus.live_swarm import LiveSwarm
 from swarmbus.results import FailedItem, Failure, Finding, Joined, Lifecycle, MissingItem, RunResult
 from swarmbus.role import Role
 from swarmbus.role_context import RoleContext
 from swarmbus.run import Run
-from swarmbus.swarm import LiveSwarm, Swarm
+from swarmbus.swarm import Swarm
 from swarmbus.table import CLIENT, SYSTEM, EventTable, External, Row
 from swarmbus.thinking.agent import Agent, AgentResult
 from swarmbus.thinking.hooks import Hooks

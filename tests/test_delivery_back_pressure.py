@@ -20,7 +20,7 @@ from support.jobs import (
     started,
 )
 from swarmbus import CLIENT, Event, EventTable, Role, RoleContext, Swarm, on
-from swarmbus.swarm import INBOX_LIMIT, OPEN_ITEMS
+from swarmbus.live_swarm import INBOX_LIMIT, OPEN_ITEMS
 
 
 class Ping(Event):
