@@ -44,6 +44,9 @@ def make():
     return Swarm(Teller(), table=EventTable((CLIENT, Asked, "teller"), ("teller", Told, CLIENT), result=Told))
 
 swarm = make()
+teller = Teller()
+rows = EventTable()
+def a_role(): return teller
 number = 7
 def needy(x): return x
 async def later(): return swarm
@@ -219,6 +222,11 @@ def test_a_file_elsewhere_finds_the_modules_beside_it(app: Path, tmp_path: Path)
         ("app.py:swrm", ("app.py has no 'swrm'", "did you mean `swarm`?", "swarm (a swarm)", "make (a function)")),
         ("app:nothing", ("app.py has no 'nothing'", "swarm (a swarm)")),
         ("app.py:number", ("number is of type int",)),
+        ("app.py:Teller", ("Teller is a role, one of the parts", "not a swarm", "swarm (a swarm), make (a function)")),
+        ("app.py:teller", ("teller is a role",)),
+        ("app.py:Asked", ("Asked is an event",)),
+        ("app.py:rows", ("rows is an event table",)),
+        ("app.py:a_role", ("a_role is a role",)),
         ("app.py:needy", ("app.needy can't be called without arguments", "'x'")),
         ("app.py:later", ("app.later is an async function",)),
         ("ap.py", ("there is no file ap.py", "did you mean `app.py`?")),
@@ -228,8 +236,8 @@ def test_a_file_elsewhere_finds_the_modules_beside_it(app: Path, tmp_path: Path)
         ("analysys", ("did you mean `analysis`?",)),
         ("what is this", ("is no target", "MODULE:NAME")),
     ],
-    ids=["attribute", "no near match", "no swarm", "needs arguments", "async", "file", "text", "folder", "module",
-         "registered", "nonsense"],
+    ids=["attribute", "no near match", "no swarm", "role class", "role", "event", "table", "makes a role", "arguments",
+         "async", "file", "text", "folder", "module", "registered", "nonsense"],
 )  # fmt: skip
 def test_a_target_that_leads_nowhere_is_a_usage_error(
     target: str, says: tuple[str, ...], app: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

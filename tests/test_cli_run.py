@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,12 @@ class Demanding(Exception):
         super().__init__(f"{place}: {reason}")
 
 
+class Echo(Role):
+    @on
+    async def tell(self, event: Asked) -> Told:
+        return Told(text=event.text)
+
+
 class Teller(Role):
     limits = Limits(turns=1)
 
@@ -50,6 +58,10 @@ def make(result: type[Told] | None, *replies: object) -> Swarm[Any]:
 
 def swarm() -> Swarm[Any]:
     return make(Told, "a reply")
+
+
+def echo() -> Swarm[Any]:
+    return Swarm(Echo(), table=EventTable((CLIENT, Asked, "echo"), ("echo", Told, CLIENT), result=Told))
 
 
 def endless() -> Swarm[Any]:
@@ -106,3 +118,56 @@ def test_a_swarm_without_a_result_says_why_there_is_no_output(capsys: pytest.Cap
     assert (report["status"], report["output"]) == ("done", None)
     assert "names no `result=`" in report["reason"]
     assert report["reason"] in err
+
+
+# --- the event -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["", "asked="])
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["", "marked"])
+def test_an_event_may_stand_in_a_file(name: str, mark: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "größe=1.json").write_text(f'{mark}{{"text": "größe"}}\n', encoding="utf-8")
+    code, out = run(capsys, "echo", event=f"{name}@größe=1.json")
+    assert (code, json.loads(out)["output"]) == (0, {"text": "größe"})
+
+
+@pytest.mark.parametrize("event", ["-", "asked=-"])
+def test_an_event_may_come_from_standard_input(event: str) -> None:
+    command = [sys.executable, "-m", "swarmbus", "run", f"{HERE}:echo", "--event", event]
+    ended = subprocess.run(
+        command, input='{"text": "größe"}', capture_output=True, encoding="utf-8", check=False, timeout=50
+    )
+    assert (ended.returncode, json.loads(ended.stdout)["output"]) == (0, {"text": "größe"})
+
+
+@pytest.mark.parametrize(
+    ("event", "says"),
+    [
+        ("@nosuch.json", "nosuch.json can't be read: No such file or directory"),
+        ("@.", ". can't be read: Is a directory"),
+        ("@binary", "the JSON is no Asked"),
+        ("event.json", "to read it from the file event.json, write @event.json"),
+        ("\udcff", "the JSON is no Asked"),
+    ],
+    ids=["no file", "folder", "not UTF-8", "without the sign", "no text"],
+)
+def test_an_event_that_cannot_be_read_is_a_usage_error(
+    event: str, says: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "binary").write_bytes(b'{"text": "\xff"}')
+    (folder / "event.json").write_text(EVENT)
+    assert main(["run", f"{HERE}:echo", "--event", event]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert says in err
+
+
+def test_an_empty_model_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", f"{HERE}:swarm", "--event", EVENT, "--model", ""]) == 2
+    assert "no model is known as ''" in capsys.readouterr().err

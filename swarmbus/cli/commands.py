@@ -157,7 +157,14 @@ def _graph_format(given: GraphFormat | None, output: Path | None) -> GraphFormat
 
 def run(
     target: Target,
-    event: Annotated[str, typer.Option(metavar="[NAME=]JSON", help="The event to start with.", show_default=False)],
+    event: Annotated[
+        str,
+        typer.Option(
+            metavar="[NAME=]JSON",
+            help="The event to start with; @FILE or - (standard input) may stand for the JSON.",
+            show_default=False,
+        ),
+    ],
     model: Annotated[str | None, typer.Option(help="The model of all roles, such as openai:gpt-5-mini.")] = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds until the run is given up.", min=0.001)] = None,
 ) -> None:

@@ -10,10 +10,11 @@ import anyio
 import typer
 
 from swarmbus.cli import findings
+from swarmbus.cli.first_event import read_event
 from swarmbus.cli.interrupts import stopping
 from swarmbus.cli.output import ExitCode, notice, write_data
 from swarmbus.cli.person import Person
-from swarmbus.cli.running import read_event, run_to_end
+from swarmbus.cli.running import run_to_end
 from swarmbus.cli.tracebacks import own_traceback
 from swarmbus.console import RunProgress
 from swarmbus.errors import UnknownModel

@@ -1,4 +1,4 @@
-"""One run from the command line: the event that starts it, how it ends, and the report of what it brought."""
+"""One run from the command line: how it ends, and the report of what it brought."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from pydantic import ValidationError
 
 from swarmbus.cli.output import ExitCode
 from swarmbus.errors import RunEnded
-from swarmbus.events import Event, event_name, to_json
+from swarmbus.events import event_name, to_json
 from swarmbus.results import Lifecycle
-from swarmbus.table import CLIENT
-from swarmbus.text import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from swarmbus.cli.interrupts import Stop
     from swarmbus.cli.person import Person
+    from swarmbus.events import Event
     from swarmbus.results import Failure, RunResult
     from swarmbus.swarm import Swarm
 
@@ -92,44 +90,6 @@ class Outcome:
 def _told(failure: Failure) -> dict[str, Any]:
     """Return what JSON can hold of a failure: all but the exception, which may be of any class and not even copied."""
     return {field.name: getattr(failure, field.name) for field in fields(failure) if field.name != "exception"}
-
-
-def read_event(swarm: Swarm[Any], written: str) -> Event:
-    """Return the event that `[NAME=]JSON` describes; the name may be left out where only one is accepted.
-
-    Raises:
-        ValueError: it describes none that the table accepts from the client.
-    """
-    accepted = [entry.event for entry in swarm.table.entries if CLIENT in entry.publishers]
-    names = {event_name(event): event for event in dict.fromkeys(accepted)}
-    listed = ", ".join(names) or "none"
-    name, equals, content = written.partition("=")
-    if not equals or not name.replace(".", "_").replace("-", "_").strip().isidentifier():
-        name, content = "", written
-    name = name.strip()
-    known = {**{event.__name__: event for event in names.values()}, **names}
-    if name and name not in known:
-        raise ValueError(
-            f"the table accepts no {name!r} from the client{did_you_mean(name, known)}; it accepts: {listed}"
-        )
-    if not name and len(names) != 1:
-        raise ValueError(f"say which event this is, as NAME=JSON; the table accepts from the client: {listed}")
-    return _parsed(known[name] if name else next(iter(names.values())), content)
-
-
-def _parsed(cls: type[Event], content: str) -> Event:
-    try:
-        return cls.model_validate_json(content)
-    except ValidationError as error:
-        problems = [_problem(cls, problem) for problem in error.errors(include_url=False)]
-        raise ValueError(f"the JSON is no {cls.__name__}: {'; '.join(problems)}") from error
-
-
-def _problem(cls: type[Event], problem: Any) -> str:
-    field = ".".join(str(part) for part in problem["loc"])
-    if problem["type"] == "extra_forbidden":
-        return f"it has no field {field!r}{did_you_mean(field, cls.model_fields)}"
-    return f"{field}: {problem['msg']}" if field else str(problem["msg"])
 
 
 async def run_to_end(

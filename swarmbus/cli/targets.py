@@ -15,7 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarmbus.cli.tracebacks import own_traceback
+from swarmbus.events import Event
+from swarmbus.role import Role
 from swarmbus.swarm import Swarm
+from swarmbus.table import EventTable
 from swarmbus.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 GROUP = "swarmbus.swarms"
 DEFAULT_NAME = "swarm"
+
+_PARTS = ((Role, "a role"), (EventTable, "an event table"), (Event, "an event"))
 
 
 class TargetError(Exception):
@@ -185,10 +190,13 @@ def _swarm_of(module: ModuleType, name: str, target: str) -> Swarm[Any]:
         if not hasattr(found, part):
             raise TargetError(_no_such_name(module, name))
         found = getattr(found, part)
-    if not isinstance(found, Swarm) and callable(found):
+    if callable(found) and _part(found) is None:
         found = _called(found, f"{module.__name__}.{name}")
     if not isinstance(found, Swarm):
-        raise TargetError(f"{target!r}: {name} is {_kind(found)}, not a swarm or a function that returns one")
+        raise TargetError(
+            f"{target!r}: {name} is {_kind(found)}, not a swarm; name a swarm, or a function that returns one. "
+            f"{module.__file__} has: {_swarms_in(module)}"
+        )
     return found
 
 
@@ -209,6 +217,13 @@ def _called(function: Any, name: str) -> Any:
 
 
 def _no_such_name(module: ModuleType, name: str) -> str:
+    swarms, makers = _swarms_and_makers(module)
+    near = did_you_mean(name, [*swarms, *makers])
+    return f"{module.__file__} has no {name!r}{near}; it has: {_swarms_in(module)}"
+
+
+def _swarms_and_makers(module: ModuleType) -> tuple[list[str], list[str]]:
+    """Return the names of a module's swarms, and of the functions that may return one."""
     values = vars(module)
     swarms = [other for other, value in values.items() if isinstance(value, Swarm)]
     makers = [
@@ -216,12 +231,25 @@ def _no_such_name(module: ModuleType, name: str) -> str:
         for other, value in values.items()
         if inspect.isfunction(value) and value.__module__ == module.__name__ and not other.startswith("_")
     ]
+    return swarms, makers
+
+
+def _swarms_in(module: ModuleType) -> str:
+    swarms, makers = _swarms_and_makers(module)
     there = [f"{other} (a swarm)" for other in swarms] + [f"{other} (a function)" for other in makers]
-    near = did_you_mean(name, [*swarms, *makers])
-    return f"{module.__file__} has no {name!r}{near}; it has: {', '.join(there) or 'no swarm and no function'}"
+    return ", ".join(there) or "no swarm and no function"
+
+
+def _part(value: object) -> str | None:
+    """Return what a part of a swarm is called, be it the class or an object of it; None where it is no part."""
+    cls = value if isinstance(value, type) else type(value)
+    return next((name for base, name in _PARTS if issubclass(cls, base)), None)
 
 
 def _kind(value: object) -> str:
+    part = _part(value)
+    if part is not None:
+        return f"{part}, one of the parts that a swarm is made of: `swarm = Swarm(ROLES, table=EventTable(ROWS))`"
     return "None" if value is None else f"of type {type(value).__name__}"
 
 
