@@ -1,7 +1,7 @@
-"""What can follow from what: table and wiring joined into one graph of handlers.
+"""What can follow from what: table and wiring joined into one graph of handlers, for the checks and for delivery.
 
 Where the two disagree the graph assumes what the table says, and where the table misspells a role, what it meant:
-so that one fault is not reported again as everything that follows from it.
+so that one fault is not reported again as everything that follows from it. A swarm that runs has no such faults.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ class Step:
     """An event on its way to a handler, by a row.
 
     Attributes:
-        opens: the event opens the handler, which is a join.
+        opens: the event opens the handler, which is a join; contributes: it counts for the handler, which is one.
         assumed: only the row says so, not the handler.
     """
 
     entry: Entry
     handler: HandlerWiring
     opens: bool
+    contributes: bool
     assumed: bool
 
 
@@ -62,10 +63,13 @@ class Reach:
         """Yield the handlers that an event reaches by a row; all of a role's where none says so."""
         for role in dict.fromkeys(party for party in entry.handlers if isinstance(party, str)):
             handlers = self.roles[role].handlers if role in self.roles else ()
-            taking = [handler for handler in handlers if issubclass(entry.event, handler.handles)]
+            nearest = takers(handlers, entry.event)
+            joins = [h for h in handlers if h.kind == "join" and issubclass(entry.event, h.handles)]
+            taking = [handler for handler in handlers if handler in nearest or handler in joins]
             for handler in taking or handlers:
                 opens = handler.opener is not None and (not taking or issubclass(entry.event, handler.opener))
-                yield Step(entry, handler, opens, not taking)
+                contributes = handler.kind == "join" and (not taking or issubclass(entry.event, handler.accepts))
+                yield Step(entry, handler, opens, contributes, not taking)
 
     def below(self, start: Iterable[HandlerWiring]) -> dict[str, HandlerWiring]:
         """Return the handlers that run below some handlers, these included, never passing a contribution."""
@@ -150,6 +154,21 @@ class Reach:
             any(handler.role in entry.handlers and issubclass(entry.event, cls) for entry in self.entries)
             for cls in handler.handles
         )
+
+
+def takers(handlers: Iterable[HandlerWiring], event: type[Event]) -> list[HandlerWiring]:
+    """Return those of a role's `@on` handlers that an event may go to: the nearest class first, its `when` asked first.
+
+    The first without a `when` takes it, so that no other one follows.
+    """
+    taking = [handler for handler in handlers if handler.kind == "on" and issubclass(event, handler.accepts)]
+    taking.sort(key=lambda handler: (_distance(handler, event), handler.when is None))
+    last = next((place for place, handler in enumerate(taking) if handler.when is None), len(taking))
+    return taking[: last + 1]
+
+
+def _distance(handler: HandlerWiring, event: type[Event]) -> int:
+    return min(event.__mro__.index(accepted) for accepted in handler.accepts if issubclass(event, accepted))
 
 
 def publishes(handler: HandlerWiring, event: type[Event]) -> bool:

@@ -550,6 +550,20 @@ def test_a_join_whose_event_does_not_follow_from_its_opener() -> None:
     assert "nothing that StepDone leads to publishes TaskPlanned to aggregator" in found.message
 
 
+def test_nothing_follows_from_a_handler_that_a_nearer_one_stands_before() -> None:
+    class Shadowed(Role):
+        name = "executor"
+
+        @on(TaskPlanned, each="steps")
+        async def work(self, step: str) -> Summarised: ...
+
+        @on
+        async def rest(self, event: Event) -> StepDone: ...
+
+    (found,) = findings(Planner(), Shadowed(), Aggregator(), summary=("executor", Summarised, CLIENT))
+    assert (found.code, found.event) == ("SB303", "StepDone")
+
+
 def test_a_join_is_reached_through_an_inner_join_but_not_through_its_own() -> None:
     class Middle(Role):
         @on(StepDone, each=lambda event: event.step)

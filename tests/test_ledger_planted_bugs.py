@@ -41,13 +41,13 @@ BUGS = {
     ),
     "reach passes through contributions": Bug(
         "topology",
-        "passes |= {h.number for h in routing.opens}",
-        "passes |= {h.number for h in (*routing.opens, *routing.contributes)}",
+        "self.reach.below([handler.wiring])",
+        "self.reach.after([handler.wiring])",
     ),
     "an open join does not count for the outer one": Bug(
         "topology",
-        "for handler in (*(h for g in groups for h in _candidates(g)), *opens):",
-        "for handler in (h for g in groups for h in _candidates(g)):",
+        "for handler in (*(h for g in groups for h in g), *opens):",
+        "for handler in (h for g in groups for h in g):",
     ),
     "a late contribution counts for the outer join": Bug(
         "scopes",

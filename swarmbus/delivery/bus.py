@@ -67,7 +67,7 @@ class Bus:
         self._codec = Codec(topology) if journal is not None else None
         self._timekeeper = Timekeeper(clock)
         self._group: TaskGroup | None = None
-        self._waits_for = back_pressure(topology)
+        self._waits_for = back_pressure(topology.reach)
         self._fresh = frozenset(number for number, policy in enumerate(policies) if policy.retry.fresh)
         shared: Any = {"clock": clock, "timekeeper": self._timekeeper, "transport": transport}
         port = AttemptPort(topology.prepare, self._room, self.write, clock.time, clock.monotonic)

@@ -1,8 +1,7 @@
-"""The static side of delivery, compiled from wiring and table: who gets an event, and what a handler can reach.
+"""The static side of delivery, compiled from wiring and table: who gets an event, and what joins count with.
 
-Reach is what joins count with: by the types that handlers declare, and row by row of the table, which contributions
-(one column for each join) and whether the result can still be published below a delivery. It passes through `on`
-handlers, and through the opener of a join to what the join publishes; never through a contribution.
+That is, for each handler, which contributions (one column for each join) and whether the result can still be published
+below a delivery to it. What follows from what is for `reach`.
 """
 
 from __future__ import annotations
@@ -12,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from swarmbus.errors import PublishError
 from swarmbus.events import HandlerFailed, event_name
+from swarmbus.reach import Reach, takers
 from swarmbus.table import CLIENT, SYSTEM, External
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from swarmbus.events import Event
     from swarmbus.records import Routes
@@ -95,10 +95,15 @@ def items_of(handler: Handler, event: Event) -> Sequence[Any]:
 
 
 class Topology:
-    """Handlers, routings and reach of one swarm."""
+    """Handlers and routings of one swarm.
+
+    Attributes:
+        reach: what can follow from what.
+    """
 
     def __init__(self, roles: Sequence[RoleWiring], table: EventTable[Any]) -> None:
         self.table = table
+        self.reach = Reach(roles, table)
         self.entries: tuple[Entry, ...] = table.entries
         self.result: type[Event] | None = table.result
         self.handlers = tuple(
@@ -117,8 +122,7 @@ class Topology:
         self.events = self._known_events()
         self.by_event_name = {event_name(cls): cls for cls in self.events}
         self._routings: dict[tuple[str, type[Event]], Routing | None] = {}
-        self._compile_reach()
-        self._routings.clear()
+        self._compile_columns()
 
     def routing(self, source: str, cls: type[Event]) -> Routing | None:
         """Return where an event of this class goes from this source, or None where no row allows it."""
@@ -156,27 +160,12 @@ class Topology:
         """Return the event classes the table accepts from an address outside."""
         return [entry.event for entry in self.entries if address in _addresses(entry.publishers)]
 
-    def edges(self) -> set[tuple[str, str]]:
-        """Return each pair of roles of which the first may publish what the second handles."""
-        found: set[tuple[str, str]] = set()
-        for handler in self.handlers:
-            for cls in self._published_by(handler):
-                routing = self.routing(handler.role, cls)
-                if routing is not None:
-                    takers = (*(h for g in routing.groups for h in g), *routing.opens, *routing.contributes)
-                    found |= {(handler.role, taker.role) for taker in takers}
-        for cls in self.submittable(CLIENT.address):
-            routing = self.routing(CLIENT.address, cls)
-            if routing is not None:
-                found |= {(CLIENT.address, h.role) for g in routing.groups for h in g}
-        return found
-
     def awaits_outside(self, opening: type[Event]) -> bool:
         """Whether an event from outside, other than the kind that opened the run, could still lead to the result."""
         for entry in self.entries:
             for source in _addresses(entry.publishers):
                 outside = source.startswith("external:") or (source == CLIENT.address and entry.event is not opening)
-                if outside and self._leads_to_result(source, entry.event):
+                if outside and self._leads_to_result(entry):
                     return True
         return False
 
@@ -201,10 +190,9 @@ class Topology:
         contributes: list[Handler] = []
         for role in receivers:
             handlers = self._of_role.get(role, []) if isinstance(role, str) else []
-            takers = [h for h in handlers if h.wiring.kind == "on" and _distance(h.wiring.accepts, cls) is not None]
-            takers.sort(key=lambda h: (_distance(h.wiring.accepts, cls), h.wiring.when is None, h.number))
-            if takers:
-                groups.append(tuple(takers))
+            group = takers((handler.wiring for handler in handlers), cls)
+            if group:
+                groups.append(tuple(self.by_name[wiring.qualified] for wiring in group))
             joins = [h for h in handlers if h.wiring.kind == "join"]
             opens += [h for h in joins if h.wiring.opener is not None and issubclass(cls, h.wiring.opener)]
             contributes += [h for h in joins if issubclass(cls, h.wiring.accepts)]
@@ -213,7 +201,7 @@ class Topology:
         plain = plain and not any(callable(h.wiring.expect) for h in opens)
         result = client and self.result is not None and issubclass(cls, self.result)
         reach = {ALIVE} | ({RESULT} if result else set()) | {h.column for h in contributes}
-        for handler in (*(h for g in groups for h in _candidates(g)), *opens):
+        for handler in (*(h for g in groups for h in g), *opens):
             reach |= handler.reaches
         return Routing(
             groups=tuple(groups),
@@ -228,45 +216,24 @@ class Topology:
             plain=plain,
         )
 
-    def _published_by(self, handler: Handler) -> Iterable[type[Event]]:
-        declared = handler.wiring.produces
-        return (
-            [cls for cls in self.events if cls is not HandlerFailed and issubclass(cls, declared)] if declared else []
-        )
-
-    def _compile_reach(self) -> None:
-        direct: list[set[int]] = []
-        onward: list[set[int]] = []
+    def _compile_columns(self) -> None:
+        direct = {name: frozenset(self._columns_of(handler)) for name, handler in self.by_name.items()}
         for handler in self.handlers:
-            columns: set[int] = {ALIVE}
-            passes: set[int] = set()
-            for cls in self._published_by(handler):
-                routing = self.routing(handler.role, cls)
-                if routing is not None:
-                    columns |= routing.reaches
-                    passes |= {h.number for g in routing.groups for h in _candidates(g)}
-                    passes |= {h.number for h in routing.opens}
-            direct.append(columns)
-            onward.append(passes)
-        for number, handler in enumerate(self.handlers):
-            reached = frozenset[int]().union(*(direct[other] for other in _closure(number, onward)))
-            handler.reaches = reached
-            handler.reach = tuple(sorted(reached))
+            below = self.reach.below([handler.wiring])
+            handler.reaches = frozenset({ALIVE}.union(*(direct[name] for name in below)))
+            handler.reach = tuple(sorted(handler.reaches))
 
-    def _leads_to_result(self, source: str, cls: type[Event]) -> bool:
-        seen: set[tuple[str, type[Event]]] = set()
-        queue = [(source, cls)]
-        while queue:
-            key = queue.pop()
-            routing = self.routing(*key) if key not in seen else None
-            seen.add(key)
-            if routing is None:
-                continue
-            if routing.result:
-                return True
-            takers = (*(h for g in routing.groups for h in g), *routing.opens, *routing.contributes)
-            queue += [(h.role, published) for h in takers for published in self._published_by(h)]
-        return False
+    def _columns_of(self, handler: Handler) -> Iterator[int]:
+        """Yield the columns that a handler reaches by what it publishes itself."""
+        if self.reach.sends_result(handler.wiring):
+            yield RESULT
+        for step in self.reach.steps(handler.wiring):
+            if step.contributes:
+                yield self.by_name[step.handler.qualified].column
+
+    def _leads_to_result(self, entry: Entry) -> bool:
+        after = self.reach.after(step.handler for step in self.reach.receivers(entry))
+        return self.reach.is_result(entry) or any(map(self.reach.sends_result, after.values()))
 
     def _choose(self, group: tuple[Handler, ...], event: Event) -> Handler:
         for handler in group:
@@ -304,28 +271,6 @@ def failed_routing(topology: Topology) -> Routing | None:
 
 def _addresses(parties: Iterable[Any]) -> tuple[str, ...]:
     return tuple(party if isinstance(party, str) else party.address for party in parties)
-
-
-def _distance(accepts: Iterable[type[Event]], cls: type[Event]) -> int | None:
-    distances = [cls.__mro__.index(accepted) for accepted in accepts if issubclass(cls, accepted)]
-    return min(distances, default=None)
-
-
-def _candidates(group: tuple[Handler, ...]) -> Iterable[Handler]:
-    for handler in group:
-        yield handler
-        if handler.wiring.when is None:
-            return
-
-
-def _closure(start: int, onward: list[set[int]]) -> set[int]:
-    seen = {start}
-    queue = [start]
-    while queue:
-        fresh = onward[queue.pop()] - seen
-        seen |= fresh
-        queue += fresh
-    return seen
 
 
 def _ask(handler: Handler, option: str, function: Callable[[Event], Any], event: Event) -> Any:
