@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 import anyio
 import typer
 
-from roles.analysis.documents import NoDocumentsError
+from roles.analysis.destinations import (
+    STANDARD_OUTPUT,
+    DestinationError,
+    documents_beside,
+    keeps_more,
+    refuse_one_for_two,
+)
+from roles.analysis.documents import NOT_READ, NoDocumentsError, document_ids, nowhere
 from roles.analysis.events import StepAnalysed
 from roles.analysis.pipeline import analyze as analyze_documents
-from swarmbus.cli import ExitCode, notice, stopping, write_data
+from roles.analysis.pipeline import clean_question
+from roles.analysis.roles import DOCUMENT_STEP
+from swarmbus.cli import ExitCode, WriteError, notice, stopping, unwritable, write_data
 from swarmbus.console import RunProgress
 from swarmbus.errors import UnknownModel
 
@@ -35,33 +44,54 @@ UNREADABLE = ("empty", "encrypted", "no_text", "timed_out", "failed")
 
 
 def analyze(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Files and folders.", show_default=False)],
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Files and folders.", show_default=False)],
     *,
     question: Annotated[str, typer.Option(help="What is to be found out.", show_default=False)],
     model: Annotated[
         str | None, typer.Option(help=f"Such as {DEFAULT_MODEL} or offline.", show_default="by what is configured")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="A file for the report, as Markdown.", show_default="standard output")
+        Path | None, typer.Option(help="A file for the report, as Markdown; - for standard output.", show_default="-")
     ] = None,
     json: Annotated[Path | None, typer.Option(help="A file for the report, as JSON; - for standard output.")] = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds until the analysis is given up.", min=0.001)] = None,
 ) -> None:
     """Answer a question from many documents; every claim of the report quotes where it is from."""
-    if not question.strip():
-        raise typer.BadParameter("say what is to be found out", param_hint="--question")
-    for option, path in (("--output", output), ("--json", json)):
-        _refuse_unwritable(option, path)
-    chosen = model or _default_model()
+    destinations = {option: path for option, path in (("--output", output), ("--json", json)) if path is not None}
+    files = _documents(paths, question, destinations)
+    chosen = _default_model() if model is None else model
     try:
-        report, stopped = _analyzed(paths, question, chosen, timeout)
+        report, stopped = _analyzed(files, question, chosen, timeout)
     except UnknownModel as error:
         raise typer.BadParameter(str(error), param_hint="--model") from error
-    except NoDocumentsError as error:
-        raise typer.BadParameter(str(error), param_hint="PATH") from error
-    written = _write(report, output, json)
+    written = _write(report, destinations or {"--output": STANDARD_OUTPUT})
     _say(report)
     raise typer.Exit(stopped or (EXIT_CODES.get(report.status, ExitCode.FAILED) if written else ExitCode.FAILED))
+
+
+def _documents(paths: list[str], question: str, destinations: dict[str, Path]) -> list[str]:
+    """Return the files to read; what can't be is refused before anything is spent on it."""
+    try:
+        clean_question(question)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--question") from error
+    lost = nowhere(paths)
+    if lost:
+        raise typer.BadParameter("; ".join(lost), param_hint="PATH")
+    files = {option: path for option, path in destinations.items() if path != STANDARD_OUTPUT}
+    for option, path in files.items():
+        if reason := unwritable(path):
+            raise typer.BadParameter(reason, param_hint=option)
+    try:
+        refuse_one_for_two(destinations)
+        documents, reports = documents_beside(paths, files)
+    except DestinationError as error:
+        raise typer.BadParameter(str(error), param_hint=error.option) from error
+    except NoDocumentsError as error:
+        raise typer.BadParameter(str(error), param_hint="PATH") from error
+    for report in reports:
+        notice(f"note: {report} is where the report goes, so it is not read as a document")
+    return documents
 
 
 def _default_model() -> str:
@@ -75,19 +105,21 @@ def _default_model() -> str:
     return "offline"
 
 
-def _analyzed(paths: list[Path], question: str, model: str, timeout: float | None) -> tuple[Report, int | None]:
+def _analyzed(files: list[str], question: str, model: str, timeout: float | None) -> tuple[Report, int | None]:
     """Return the report, and the exit code of a signal that stopped the analysis."""
     with ExitStack() as stack:
         stop = stack.enter_context(stopping())
         stack.enter_context(redirect_stdout(sys.stderr))
         progress = stack.enter_context(RunProgress(lambda: stop.notice))
-        report = anyio.run(lambda: _watched(paths, question, stop, progress, model=model, timeout=timeout))
+        report = anyio.run(lambda: _watched(files, question, stop, progress, model=model, timeout=timeout))
     return report, stop.code
 
 
 async def _watched(
-    paths: list[Path], question: str, stop: Stop, progress: RunProgress, *, model: str, timeout: float | None
+    files: list[str], question: str, stop: Stop, progress: RunProgress, *, model: str, timeout: float | None
 ) -> Report:
+    names = {f"{DOCUMENT_STEP}{document}": path for path, document in document_ids(files).items()}
+
     def on_reading(path: str, status: str | None) -> None:
         progress.note_work("documents", path, status, failed=status in UNREADABLE)
 
@@ -96,10 +128,10 @@ async def _watched(
         step = getattr(item, "event", None)
         if isinstance(step, StepAnalysed):
             told = f"{step.status}, {_counted(len(step.claims), 'claim')}"
-            progress.note_work("steps", step.step_id, told, failed=step.status == "failed")
+            progress.note_work("steps", names.get(step.step_id, step.step_id), told, failed=step.status == "failed")
 
     return await analyze_documents(
-        paths,
+        files,
         question,
         model=model,
         timeout=timeout,
@@ -109,35 +141,22 @@ async def _watched(
     )
 
 
-def _refuse_unwritable(option: str, path: Path | None) -> None:
-    """Refuse a file that can't be written before anything is spent on what would stand in it."""
-    if path is None or str(path) == "-":
-        return
-    if path.is_dir():
-        raise typer.BadParameter(f"{path} is a folder; name a file", param_hint=option)
-    if not path.parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {path.parent}", param_hint=option)
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise typer.BadParameter(f"no permission to write {path}", param_hint=option)
-
-
-def _write(report: Report, output: Path | None, json: Path | None) -> bool:
+def _write(report: Report, destinations: dict[str, Path]) -> bool:
     """Write the report wherever it is wanted; what a file can't take goes to standard output, lest it be lost."""
-    to_screen = json is not None and str(json) == "-"
     written = True
-    for path, text in ((output, report.to_markdown()), (json, report.to_json())):
-        if path is None or str(path) == "-":
-            continue
-        try:
-            write_data(text, path)
-        except OSError as error:
-            notice(f"error: {path} can't be written: {error}; the report follows on standard output")
+    for option, path in destinations.items():
+        text = report.to_json() if option == "--json" else report.to_markdown()
+        if path == STANDARD_OUTPUT:
             write_data(text)
-            written = False
-    if to_screen:
-        write_data(report.to_json())
-    elif output is None and json is None:
-        write_data(report.to_markdown())
+        elif keeps_more(path, report):
+            notice(f"note: {path} was left as it was, as this report ({report.status}) holds no answer to put there")
+        else:
+            try:
+                write_data(text, path)
+            except WriteError as error:
+                notice(f"error: {error}; the report follows on standard output")
+                write_data(text)
+                written = False
     return written
 
 
@@ -145,11 +164,15 @@ def _say(report: Report) -> None:
     """Say in a few lines how it went, for those who don't read the report yet."""
     for warning in report.warnings:
         notice(f"warning: {warning}")
+    names = report.step_names
     for failure in report.failures:
-        notice(f"{failure.step} {failure.status}: {failure.reason}")
+        notice(f"{names.get(failure.step, failure.step)}: {failure.status}: {failure.reason}")
     unread = [document for document in report.documents if document.status in UNREADABLE]
     for document in unread:
-        notice(f"{document.path}: {document.status}{f': {document.reason}' if document.reason else ''}")
+        if document.reason != NOT_READ:  # these may be thousands; the last line counts them
+            notice(f"{document.path}: {document.status}{f': {document.reason}' if document.reason else ''}")
+    if report.status not in ("done", "partial"):
+        notice(report.summary)
     read = len(report.documents) - len(unread)
     documents = _counted(len(report.documents), "document")
     notice(f"{report.status}: {_counted(len(report.claims), 'claim')} from {read} of {documents}")

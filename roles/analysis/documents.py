@@ -6,7 +6,9 @@ Reading a single file is `reading.py`'s business.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,16 +17,20 @@ import anyio
 
 from roles.analysis.kinds import named
 from roles.analysis.places import Places
+from roles.analysis.reader import failure
 from roles.analysis.reading import ReadingLimits, ReadingPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
 
     from roles.analysis.extract import Status
     from roles.analysis.places import Layout
     from roles.analysis.reader import Reading
 
     Progress = Callable[[str, Status | None], None]
+
+NOT_READ = "not read, as the analysis was stopped before"
+"""Why a document failed that nobody had begun to read, or had read to its end, when a stop was asked for."""
 
 _LINED = (".csv", ".tsv", ".log", ".jsonl", ".xlsx", ".xls", ".ods")
 
@@ -85,8 +91,8 @@ def find_files(paths: Iterable[str | Path]) -> list[str]:
     """Return the paths of all files meant, in order and each once.
 
     Folders are searched whole, without following links to folders; names that begin with a point are left out there.
-    A path that does not exist is kept, and so is a folder named like a document (`x.pdf`), beside what it holds: they
-    become documents that failed.
+    A path that does not exist is kept, and so are a folder that may not be read and one named like a document
+    (`x.pdf`), beside what it holds: they become documents that failed.
 
     Raises:
         NoDocumentsError: no path was given, or the folders given hold no file.
@@ -104,17 +110,48 @@ def _files_below(path: str) -> Iterator[str]:
     if not Path(path).is_dir():
         yield path
         return
-    for folder, folders, files in os.walk(path, followlinks=False):
+    closed: list[str] = []
+    for folder, folders, files in os.walk(path, followlinks=False, onerror=lambda error: closed.append(error.filename)):
         if named(Path(folder).suffix.lower()) is not None:
             yield folder
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             if not name.startswith("."):
                 yield str(Path(folder, name))
+    yield from (str(Path(folder)) for folder in closed)
+
+
+def document_ids(files: Iterable[str]) -> dict[str, str]:
+    """Return the ids that files have as documents, by their paths: `d1`, `d2`, … in the order in which they come."""
+    return {path: f"d{number}" for number, path in enumerate(files, start=1)}
+
+
+def nowhere(paths: Iterable[str]) -> list[str]:
+    """Return, for each path that leads to nothing, words that say so."""
+    return [reason for path in paths if (reason := _nowhere(path))]
+
+
+def _nowhere(path: str) -> str:
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        folder, name = os.path.split(path)
+        try:
+            near = get_close_matches(name, [other.name for other in Path(folder or ".").iterdir()], 1)
+        except OSError:
+            near = []
+        meant = f" (did you mean {str(Path(folder, near[0]))!r}?)" if near else ""
+        return f"there is no file or folder {path!r}{meant}"
+    except OSError as error:
+        return f"{path!r} can't be read: {error.strerror or error}"
+    return ""
 
 
 async def load_documents(
-    paths: Iterable[str | Path], limits: ReadingLimits | None = None, on_progress: Progress | None = None
+    paths: Iterable[str | Path],
+    limits: ReadingLimits | None = None,
+    on_progress: Progress | None = None,
+    stop: Callable[[], Awaitable[object]] | None = None,
 ) -> tuple[Document, ...]:
     """Read all documents, several at a time, outside this process.
 
@@ -122,13 +159,14 @@ async def load_documents(
         paths: files and folders.
         limits: what one file may cost.
         on_progress: is called with a path and None when its reading begins, and with its status when it is over.
+        stop: returns when the reading is to end early; what has not been read by then has failed as `NOT_READ`.
 
     Raises:
         NoDocumentsError: there is nothing to read.
     """
     limits = limits or ReadingLimits()
     files = await anyio.to_thread.run_sync(find_files, list(paths))
-    readings: dict[str, Reading] = {}
+    readings = dict.fromkeys(files, failure(NOT_READ))
 
     async def read(path: str, pool: ReadingPool) -> None:
         async with slots:
@@ -138,18 +176,26 @@ async def load_documents(
             if on_progress is not None:
                 on_progress(path, reading.extract.status)
 
+    async def stop_reading(readers: anyio.CancelScope) -> None:
+        if stop is not None:
+            await stop()
+            readers.cancel()
+
     slots = anyio.CapacityLimiter(limits.processes)
-    async with ReadingPool(limits) as pool, anyio.create_task_group() as group:
-        for path in files:
-            group.start_soon(read, path, pool)
-    return _without_duplicates([_document(number, path, readings[path]) for number, path in enumerate(files, start=1)])
+    async with anyio.create_task_group() as watch, ReadingPool(limits) as pool:
+        async with anyio.create_task_group() as group:
+            watch.start_soon(stop_reading, group.cancel_scope)
+            for path in files:
+                group.start_soon(read, path, pool)
+        watch.cancel_scope.cancel()
+    return _without_duplicates([_document(id_, path, readings[path]) for path, id_ in document_ids(files).items()])
 
 
-def _document(number: int, path: str, reading: Reading) -> Document:
+def _document(id_: str, path: str, reading: Reading) -> Document:
     read = reading.extract
     return Document(
-        id=f"d{number}",
-        path=_printable(path),
+        id=id_,
+        path=printable(path),
         status=read.status,
         reason=read.reason,
         text=read.text,
@@ -173,6 +219,11 @@ def _without_duplicates(documents: list[Document]) -> tuple[Document, ...]:
     return tuple(once(document) for document in documents)
 
 
-def _printable(path: str) -> str:
-    """A name may hold bytes that are no text; what can't be written is escaped."""
-    return path.encode("utf-8", "backslashreplace").decode()
+def printable(path: str | Path) -> str:
+    """Return a path as text: a name may hold bytes that are none, which are escaped."""
+    return os.fspath(path).encode("utf-8", "backslashreplace").decode()
+
+
+def path_of(text: str) -> str:
+    """Return the path that `printable` made this text of."""
+    return re.sub(r"\\udc([89a-f][0-9a-f])", lambda match: chr(0xDC00 + int(match[1], 16)), text)

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
+import anyio.to_thread
 
-from roles.analysis.documents import load_documents
+from roles.analysis.decoding import REPLACEMENT
+from roles.analysis.documents import NOT_READ, load_documents, path_of, printable
 from roles.analysis.events import AnalysisReady, AnalysisRequested, DocumentInfo, StepAnalysed
 from roles.analysis.report import DocumentEntry, FailureEntry, Report
 from roles.analysis.roles import AnalysisAggregator, AnalysisExecutor, AnalysisPlanner
 from roles.analysis.store import DocumentStore
+from roles.analysis.words import words_of
 from roles.standard import PlanRevised, StepDone, StepReady, TaskPlanned
 from swarmbus import CLIENT, SYSTEM, Event, EventTable, HandlerFailed, Swarm
 from swarmbus.errors import RunEnded
 from swarmbus.models import resolve_model
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 
     from roles.analysis.documents import Document
     from roles.analysis.events import QuotedClaim
@@ -33,6 +38,11 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+_WITHOUT_ANSWER = ("failed", "skipped", "superseded")
+"""How steps end that were not carried out to an answer, be it that there is none."""
+
+_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def analysis_table() -> EventTable[AnalysisReady]:
@@ -72,8 +82,21 @@ def analysis_swarm(model: str | Model = "offline", **settings: Any) -> Swarm[Ana
 async def open_store(event: Event) -> AsyncIterator[DocumentStore]:
     """Load the documents that a run is about, so that any process can go on with it."""
     assert isinstance(event, AnalysisRequested)
-    with DocumentStore(await load_documents(event.paths)) as store:
+    documents = await load_documents([path_of(path) for path in event.paths])
+    with await anyio.to_thread.run_sync(DocumentStore, documents) as store:
         yield store
+
+
+def clean_question(question: str) -> tuple[str, int]:
+    """Return a question as text that any file can hold, and how many characters of it were none and were replaced.
+
+    Raises:
+        ValueError: it has no word that could be searched for.
+    """
+    cleaned, count = _NO_TEXT.subn(REPLACEMENT, question)
+    if not words_of(cleaned):
+        raise ValueError(f"the question {cleaned!r} has no word to search for; say in words what is to be found out")
+    return cleaned, count
 
 
 async def analyze(
@@ -106,24 +129,27 @@ async def analyze(
     Raises:
         NoDocumentsError: nothing that could be a document was given.
         UnknownModel: nothing resolves the model's name.
+        ValueError: the question has no word that could be searched for.
     """
     given = [paths] if isinstance(paths, str | Path) else list(paths)
+    asked, replaced = clean_question(question)
     resolved = resolve_model(model)
     swarm = analysis_swarm(resolved, **settings)
-    documents = await _unless(stop, lambda: load_documents(given, limits, on_reading))
-    if documents is None:
-        return _Frame((), question, resolved.name).unread("Stopped while the documents were being read.")
-    with DocumentStore(documents) as store:
+    documents = await load_documents(given, limits, on_reading, stop)
+    frame = _Frame(documents, asked, resolved.name, replaced)
+    if any(document.reason == NOT_READ for document in documents):
+        return frame.unread()
+    with await anyio.to_thread.run_sync(DocumentStore, documents) as store:
         request = AnalysisRequested(
-            task=question,
-            paths=tuple(str(path) for path in given),
+            task=asked,
+            paths=tuple(map(printable, given)),
             documents=tuple(DocumentInfo(id=d.id, title=d.title, characters=len(d.text)) for d in store.readable),
         )
         found: list[StepAnalysed] = []
         async with swarm.open(grace=grace) as live:
             run = await live.submit(request, timeout=timeout, deps=store)
             await _unless(stop, lambda: _watch(run, found, on_event))
-        return await _outcome(run, _Frame(documents, question, resolved.name), found)
+        return await _outcome(run, frame, found)
 
 
 async def _unless(stop: Callable[[], Awaitable[object]] | None, work: Callable[[], Awaitable[T]]) -> T | None:
@@ -171,26 +197,22 @@ async def _outcome(run: Run[AnalysisReady], frame: _Frame, found: list[StepAnaly
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """What a report says of the analysis whatever comes of it."""
+    """What a report says of the analysis whatever comes of it.
+
+    Attributes:
+        replaced: how many characters of the question were no text.
+    """
 
     documents: tuple[Document, ...]
     question: str
     model: str
+    replaced: int
 
-    def unread(self, summary: str) -> Report:
+    def unread(self) -> Report:
         """Return the report of an analysis that was stopped before it had anything to analyse."""
-        return Report(
-            run_id="",
-            question=self.question,
-            model=self.model,
-            status="stopped",
-            summary=summary,
-            claims=(),
-            documents=(),
-            failures=(),
-            warnings=(),
-            usage={},
-        )
+        read = sum(document.reason != NOT_READ for document in self.documents)
+        summary = f"Stopped while the documents were being read: {read} of {len(self.documents)} were read."
+        return self._report("", "stopped", summary)
 
     def report(  # noqa: PLR0917  # what a report is made of, in the order in which it stands there
         self,
@@ -201,6 +223,7 @@ class _Frame:
         steps: Sequence[StepDone],
         notes: Sequence[str],
     ) -> Report:
+        """Return the report of an analysis that came to an end of any kind."""
         failures = tuple(
             FailureEntry(step=step.step_id, status=step.status, reason=step.error)
             for step in steps
@@ -208,20 +231,38 @@ class _Frame:
         )
         if status == "done" and not any(document.readable for document in self.documents):
             status, summary = "failed", "No document could be read."
+        elif status == "done" and failures and all(step.status in _WITHOUT_ANSWER for step in steps):
+            ((reason, _),) = Counter(failure.reason for failure in failures).most_common(1)
+            status, summary = "failed", f"No step could be carried out: {reason}"
         elif status == "done" and (failures or any(_lost(document) for document in self.documents)):
             status = "partial"
+        return self._report(
+            result.run_id, status, summary, claims, failures, (*notes, *result.warnings), asdict(result.usage)
+        )
+
+    def _report(  # noqa: PLR0917  # see above
+        self,
+        run_id: str,
+        status: Status,
+        summary: str,
+        claims: Sequence[QuotedClaim] = (),
+        failures: Sequence[FailureEntry] = (),
+        notes: Sequence[str] = (),
+        usage: Mapping[str, int] | None = None,
+    ) -> Report:
         read = (f"{document.path}: {warning}" for document in self.documents for warning in document.warnings)
+        of_question = f"characters of the question that are no text, and were replaced: {self.replaced}"
         return Report(
-            run_id=result.run_id,
+            run_id=run_id,
             question=self.question,
             model=self.model,
             status=status,
             summary=summary,
             claims=tuple(claims),
-            documents=tuple(_entry(document) for document in self.documents),
-            failures=failures,
-            warnings=(*read, *notes, *result.warnings),
-            usage={name: int(value) for name, value in asdict(result.usage).items()},
+            documents=tuple(map(_entry, self.documents)),
+            failures=tuple(failures),
+            warnings=(*([of_question] if self.replaced else ()), *read, *notes),
+            usage=dict(usage or {}),
         )
 
 

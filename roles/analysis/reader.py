@@ -89,7 +89,7 @@ def _bytes_of(path: str | bytes, limit: int) -> tuple[bytes, bool]:
 def _why(error: OSError) -> str:
     match error:
         case FileNotFoundError() | NotADirectoryError():
-            return "there is no such file any more"
+            return "there is no such file"
         case PermissionError():
             return "no permission to read the file"
         case IsADirectoryError():

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
+from roles.analysis.decoding import REPLACEMENT, replace_unusable
 from roles.analysis.events import QuotedClaim
+from roles.analysis.roles import DOCUMENT_STEP
 
 Status = Literal["done", "partial", "failed", "stalled", "limit", "timed_out", "cancelled", "stopped"]
+
+_ANSWERED = ("done", "partial")
+_HEAD = re.compile(r"# [^\n]*\n\nStatus: \*\*(\w+)\*\* · model: ")
+_FINDINGS = "## Findings"
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class DocumentEntry(BaseModel, frozen=True):
@@ -38,7 +46,7 @@ class Report(BaseModel, frozen=True):
     Attributes:
         status: `done`; `partial`, if documents could not be read or steps failed; or how the run ended instead.
         claims: statements with quotations; `start` and `end` are offsets into the document's text as it was read.
-        usage: tokens and calls.
+        usage: tokens and calls, and whether any of these counts was estimated.
     """
 
     run_id: str
@@ -50,28 +58,44 @@ class Report(BaseModel, frozen=True):
     documents: tuple[DocumentEntry, ...]
     failures: tuple[FailureEntry, ...]
     warnings: tuple[str, ...]
-    usage: dict[str, int]
+    usage: dict[str, bool | int]
+
+    @property
+    def answers(self) -> bool:
+        """Whether it holds an answer, be it that there is none, or at least a part of one."""
+        return self.status in _ANSWERED or bool(self.claims)
 
     def to_json(self) -> str:
         """Return the report as JSON."""
-        return self.model_dump_json(indent=2) + "\n"
+        written = json.dumps(self.model_dump(), indent=2, ensure_ascii=False)
+        return replace_unusable(written)[0] + "\n"
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
         titles = {document.id: document.path for document in self.documents}
         parts = [f"# {_inline(self.question)}", self._head(), _inline(self.summary)]
         if self.claims:
-            parts.append("## Findings")
+            parts.append(_FINDINGS)
             parts += [_claim(number, claim, titles) for number, claim in enumerate(self.claims, start=1)]
         parts.append("## Documents")
         parts.append(self._table())
         if self.failures:
             parts.append("## What failed")
-            parts.append("\n".join(f"- {_inline(f.step)} ({f.status}): {_inline(f.reason)}" for f in self.failures))
+            names = self.step_names
+            parts.append(
+                "\n".join(
+                    f"- {_inline(names.get(f.step, f.step))} ({f.status}): {_inline(f.reason)}" for f in self.failures
+                )
+            )
         if self.warnings:
             parts.append("## Notes")
             parts.append("\n".join(f"- {_inline(warning)}" for warning in self.warnings))
         return "\n\n".join(part for part in parts if part) + "\n"
+
+    @property
+    def step_names(self) -> dict[str, str]:
+        """What people call the steps that read one document: its path."""
+        return {f"{DOCUMENT_STEP}{document.id}": document.path for document in self.documents}
 
     def _head(self) -> str:
         lines = [f"Status: **{self.status}** · model: {_inline(self.model)} · run: {self.run_id}"]
@@ -89,6 +113,17 @@ class Report(BaseModel, frozen=True):
         return "\n".join(rows)
 
 
+def earlier_report(text: str) -> bool | None:
+    """Whether a text is a report that answers something; None where it is no report at all."""
+    head = _HEAD.match(text)
+    if head is not None:
+        return head[1] in _ANSWERED or f"\n\n{_FINDINGS}\n\n" in text
+    try:
+        return Report.model_validate_json(text).answers
+    except ValidationError:
+        return None
+
+
 def _claim(number: int, claim: QuotedClaim, titles: dict[str, str]) -> str:
     lines = [f"{number}. {_inline(claim.text)}"]
     for quote in claim.quotes:
@@ -99,8 +134,12 @@ def _claim(number: int, claim: QuotedClaim, titles: dict[str, str]) -> str:
 
 
 def _inline(text: str) -> str:
-    """Make a text harmless within a paragraph: one line, and no mark of Markdown's or HTML's takes effect."""
-    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", " ".join(text.split()))
+    """Make a text harmless within a paragraph: one line, and no mark of Markdown's or HTML's takes effect.
+
+    Nor does a character that controls a terminal, which is replaced.
+    """
+    plain = _CONTROLS.sub(REPLACEMENT, " ".join(text.split()))
+    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", plain)
 
 
 def _cell(text: str) -> str:

@@ -4,8 +4,9 @@ A command of another package is a function for typer, named in the entry point g
 needs of the command line beside typer is here.
 """
 
+from swarmbus.cli.files import WriteError, unwritable
 from swarmbus.cli.interrupts import Stop, stopping
 from swarmbus.cli.output import ExitCode, notice, write_data, write_text
 from swarmbus.cli.program import main
 
-__all__ = ["ExitCode", "Stop", "main", "notice", "stopping", "write_data", "write_text"]
+__all__ = ["ExitCode", "Stop", "WriteError", "main", "notice", "stopping", "unwritable", "write_data", "write_text"]

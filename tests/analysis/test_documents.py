@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
+import anyio
 import pytest
 
-from roles.analysis.documents import NoDocumentsError, find_files, load_documents
+from roles.analysis.documents import NOT_READ, NoDocumentsError, find_files, load_documents, nowhere, path_of, printable
 from roles.analysis.reading import ReadingLimits, ReadingPool
 from support import bad_documents
 from support.bad_documents import KINDS, TEXT
@@ -136,13 +138,82 @@ def test_a_link_to_its_own_folder_ends(tmp_path: Path) -> None:
     assert [Path(path).name for path in find_files([tmp_path])] == ["a.txt"]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="whoever is root may read every file")
-async def test_a_file_without_permission_fails(tmp_path: Path) -> None:
-    path = tmp_path / "secret.txt"
-    path.write_text("secret")
-    path.chmod(0)
-    (document,) = await load_documents([path], LIMITS)
-    assert (document.status, document.reason) == ("failed", "no permission to read the file")
+def test_a_file_or_folder_without_permission_fails_and_no_other(tmp_path: Path) -> None:
+    for name in ("open.txt", "secret.txt", "closed/inside.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "secret.txt").chmod(0)
+    (tmp_path / "closed").chmod(0)
+    tmp_path.chmod(0o755)
+    program = """
+        import os
+        from roles.analysis.documents import find_files
+        from roles.analysis.reader import read_file
+        if os.geteuid() == 0:  # who may read everything
+            os.setuid(65534)
+        for path in find_files(["."]):
+            read = read_file(path, 100).extract
+            print(path, read.status, read.reason or read.text, sep=": ")
+    """
+    command = [sys.executable, "-c", "\n".join(line[8:] for line in program.splitlines())]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=50
+    )
+    (tmp_path / "closed").chmod(0o755)
+    assert (run.stderr, run.stdout.splitlines()) == (
+        "",
+        [
+            "closed: failed: no permission to read the file",
+            "open.txt: read: open.txt",
+            "secret.txt: failed: no permission to read the file",
+        ],
+    )
+
+
+async def test_what_was_not_read_when_a_stop_came_is_said_to_be_unread(tmp_path: Path) -> None:
+    for number in range(9):
+        (tmp_path / f"{number}.txt").write_text(f"Page {number}.")
+    stop = anyio.Event()
+
+    def on_progress(_: str, status: object) -> None:
+        if status is not None:
+            stop.set()
+
+    documents = await load_documents([tmp_path], ReadingLimits(processes=1), on_progress, stop.wait)
+    assert [document.id for document in documents] == [f"d{number}" for number in range(1, 10)]
+    ends = [(document.status, document.reason) for document in documents]
+    assert ends.count(("read", "")) == len(ends) - ends.count(("failed", NOT_READ))
+    assert ("read", "") in ends
+    assert ("failed", NOT_READ) in ends
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("lettre.txt", "there is no file or folder 'lettre.txt' (did you mean 'letter.txt'?)"),
+        ("folder/a.txt", "there is no file or folder 'folder/a.txt' (did you mean 'folder/a.text'?)"),
+        ("letter.txt/b", "there is no file or folder 'letter.txt/b'"),
+        ("", "there is no file or folder ''"),
+        ("x" * 300, f"'{'x' * 300}' can't be read: File name too long"),
+    ],
+    ids=["misspelt", "in a folder", "below a file", "empty", "too long"],
+)
+def test_a_path_that_leads_nowhere_is_told(
+    path: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "letter.txt").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.text").touch()
+    (tmp_path / "link").symlink_to("nosuch")
+    assert nowhere(["letter.txt", path, "folder", "link"]) == [says]
+
+
+def test_a_path_that_is_no_text_can_be_written_and_read_back() -> None:
+    path = os.fsdecode(b"caf\xe9 \xff.txt")
+    assert printable(path) == "caf\\udce9 \\udcff.txt"
+    assert path_of(printable(path)) == path
 
 
 async def test_pages_of_a_pdf_are_places(tmp_path: Path) -> None:
