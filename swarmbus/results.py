@@ -62,6 +62,7 @@ class Failure:
         error_type: class name of the exception.
         message: text of the exception.
         exception: the exception itself, as long as it is in this process.
+        value: the mapped item in short, if the handler was mapped.
     """
 
     role: str
@@ -74,9 +75,10 @@ class Failure:
     error_type: str
     message: str
     exception: BaseException | None = field(default=None, compare=False, repr=False)
+    value: str = ""
 
     def __str__(self) -> str:
-        item = f" item {self.item}" if self.item is not None else ""
+        item = f" item {self.item} ({self.value})" if self.item is not None else ""
         tries = f" (attempt {self.attempt})" if self.attempt > 1 else ""
         place = f"{self.role}.{self.handler} for {self.event} {self.event_id}{item}{tries}"
         return f"{place}: {self.error_type}: {self.message}"

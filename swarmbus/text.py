@@ -1,4 +1,4 @@
-"""Text as it comes in: what JSON can't carry is replaced, and a misspelt name gets its near match.
+"""Text as it comes in: what JSON can't carry is replaced, a misspelt name gets its near match, a value a short form.
 
 The cleaning is called at the edges (submit, model reply, tool result, document text); who calls it counts and
 reports.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import re
+import reprlib
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
@@ -24,6 +25,9 @@ E = TypeVar("E", bound=Event)
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _UNFIT = re.compile("[\x00\ud800-\udfff]")
 
+_BRIEF = reprlib.Repr()
+_BRIEF.maxstring = _BRIEF.maxother = 60
+
 
 def clean_text(text: str) -> tuple[str, int]:
     """Return the text with each lone surrogate and NUL replaced, one for one, and how many there were."""
@@ -38,6 +42,11 @@ def clean_event(event: E) -> tuple[E, int]:
     Without anything to replace the very same event comes back.
     """
     return _clean(event)
+
+
+def brief(value: object) -> str:
+    """Return a value as code would write it, its middle left out where that is long; never raises."""
+    return _BRIEF.repr(value)
 
 
 def near_match(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:

@@ -59,7 +59,9 @@ async def test_what_runs_may_finish_and_the_run_says_what_is_pending() -> None:
     worker = Timed(clock)
     stopped = await drain(job_swarm(worker, clock=clock), clock, "r", grace=15, seconds=12)
     assert (worker.begun, worker.done) == ([1], [1])
-    assert str(stopped).startswith("run r was stopped: drained; pending: worker.work[1] for job_given 0, worker.work")
+    assert str(stopped).startswith(
+        "run r was stopped: drained; pending: worker.work item 1 (2) for job_given 0, worker.work"
+    )
     assert stopped.result.output is None
 
 
@@ -68,7 +70,7 @@ async def test_what_outlasts_the_grace_time_is_cut() -> None:
     worker = Timed(clock)
     stopped = await drain(job_swarm(worker, clock=clock), clock, "r", grace=5, seconds=6)
     assert (worker.begun, worker.done, clock.monotonic()) == ([1], [], 6)
-    assert "pending: worker.work[0] for job_given 0, worker.work[1]" in str(stopped)
+    assert "pending: worker.work item 0 (1) for job_given 0, worker.work item 1 (2)" in str(stopped)
 
 
 async def test_a_drained_run_goes_on_when_it_is_resumed() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import re
 
 import anyio
 import anyio.lowlevel
 import pytest
+from pydantic import BaseModel
 
 from support.clock import FakeClock
 from support.jobs import JobGiven, PieceDone, WorkDone, WorkGiven, WorkSeen, gatherer, job_swarm, started, worker_swarm
@@ -15,15 +17,22 @@ from swarmbus import (
     Event,
     EventTable,
     External,
+    Joined,
     Role,
     RoleContext,
     RunFailed,
     RunStalled,
     Swarm,
     SwarmbusError,
+    join,
     on,
 )
 from swarmbus.errors import SubmitError
+
+
+class Step(BaseModel, frozen=True):
+    id: str
+    text: str
 
 
 class Picky(Role):
@@ -39,7 +48,7 @@ class Picky(Role):
 
 
 async def test_a_handler_that_raises_fails_the_run_with_its_error_as_the_cause() -> None:
-    with pytest.raises(RunFailed, match=r"worker\.work for job_given .*/0 item 1: ValueError: x") as caught:
+    with pytest.raises(RunFailed, match=r"worker\.work for job_given .*/0 item 1 \(2\): ValueError: x") as caught:
         await job_swarm(Picky()).run(JobGiven(pieces=(1, 2, 3)), run_id="r")
     assert repr(caught.value.__cause__) == "ValueError('x')"
     (failure,) = caught.value.result.failures
@@ -177,9 +186,73 @@ async def test_a_run_with_nothing_left_to_do_stalls_at_once_and_names_what_its_j
 
     with (
         anyio.fail_after(5),
-        pytest.raises(RunStalled, match=r"join gatherer\.gather .* has 2 contributions and lacks 2"),
+        pytest.raises(RunStalled) as caught,
     ):
-        await job_swarm(Silent()).run(JobGiven(pieces=(1, 2, 3)))
+        await job_swarm(Silent()).run(JobGiven(pieces=(1, 2, 3)), run_id="r")
+    told = re.sub(r"\([^ ]*/([a-z_]+\.py):\d+\)", r"(\1)", str(caught.value))
+    assert told == (
+        "run r stalled: join gatherer.gather (jobs.py) for job_given 0 has 2 piece_done and lacks item 1 (2) of"
+        " worker.work; piece_done was to come from worker.work (test_delivery_endings.py). Publish it for each of them,"
+        ' or say partial="proceed" to go on without'
+    )
+
+
+async def test_what_a_join_lacks_is_named_by_item_key_and_value_and_who_was_to_publish_it() -> None:
+    class Planned(Event):
+        steps: tuple[Step, ...]
+
+        @property
+        def keys(self) -> tuple[str, ...]:
+            return (*(step.id for step in self.steps), "later")
+
+    class StepSeen(Event):
+        id: str
+
+    class StepDone(Event):
+        id: str
+
+    class Worker(Role):
+        @on(Planned, each="steps")
+        async def begin(self, step: Step) -> StepSeen:
+            return StepSeen(id=step.id)
+
+    class Finisher(Role):
+        @on
+        async def finish(self, event: StepSeen) -> StepDone | None:
+            return StepDone(id="s0") if event.id == "s0" else None
+
+    class Gatherer(Role):
+        @join(StepDone, per=Planned, key="id", expect=lambda planned: planned.keys)
+        async def gather(self, event: Planned, steps: Joined[StepDone]) -> WorkDone:
+            return WorkDone()
+
+    table = EventTable(
+        (CLIENT, Planned, ("worker", "gatherer")),
+        ("worker", StepSeen, "finisher"),
+        ("finisher", StepDone, "gatherer"),
+        ("gatherer", WorkDone, CLIENT),
+        result=WorkDone,
+    )
+    steps = tuple(Step(id=f"s{number}", text="read" * 50 * number) for number in range(13))
+    with pytest.raises(RunStalled) as caught:
+        await Swarm(Worker(), Finisher(), Gatherer(), table=table).run(Planned(steps=steps))
+    told = str(caught.value)
+    assert re.search(
+        r"has 1 step_done and lacks item 1 \(Step\(id='s1', text='r[^ ]*\.\.\.[^ ]*d'\), key 's1'\), item 2 .*"
+        r" of worker\.begin and 3 more; step_done was to come from finisher\.finish \(",
+        told,
+    )
+    assert len(told) < 1500
+
+
+async def test_a_promised_key_that_never_came_is_named() -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: JobGiven) -> PieceDone | None:
+            return PieceDone(piece=1)
+
+    with pytest.raises(RunStalled, match="has 1 piece_done and lacks the promised key '2', the promised key '3'; "):
+        await job_swarm(Worker(), gatherer(key="piece", expect="pieces")).run(JobGiven(pieces=(1, 2, 3)))
 
 
 async def test_an_event_that_reached_nobody_is_named_when_the_run_stalls() -> None:
@@ -188,7 +261,8 @@ async def test_an_event_that_reached_nobody_is_named_when_the_run_stalls() -> No
         async def work(self, event: WorkGiven) -> WorkDone | None:
             return None
 
-    with pytest.raises(RunStalled, match="nothing is left to do, and no work_done was published"):
+    said = r"nothing is left to do, and no work_done was published; it was to come from worker\.work \(.*\.py:\d+\)"
+    with pytest.raises(RunStalled, match=said):
         await worker_swarm(Worker()).run(WorkGiven())
 
 

@@ -1,4 +1,4 @@
-"""Cleaning at the edges, and near matches."""
+"""Cleaning at the edges, near matches, and short forms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from swarmbus.events import Event, to_json
 from swarmbus.frozen import FrozenDict
-from swarmbus.text import clean_event, clean_text, did_you_mean, near_match
+from swarmbus.text import brief, clean_event, clean_text, did_you_mean, near_match
 
 
 class Quote(BaseModel, frozen=True):
@@ -104,3 +104,16 @@ def test_a_misspelt_name_gets_its_near_match() -> None:
     assert near_match("elsewhere", ["StepDone"]) is None
     assert did_you_mean("eahc", ["each", "when"]) == " (did you mean `each`?)"
     assert did_you_mean("nothing", ["each", "when"]) == ""
+
+
+class Unspeakable:
+    def __repr__(self) -> str:
+        raise ValueError("no words")
+
+
+def test_a_value_is_told_in_short_whatever_it_is() -> None:
+    assert brief(7) == "7"
+    assert brief(Quote(text="fine")) == "Quote(text='fine')"
+    long = brief(Quote(text="on and on " * 1000))
+    assert (long[:18], long[-3:], len(long)) == ("Quote(text='on and", " ')", 60)
+    assert brief(Unspeakable()).startswith("<Unspeakable instance")

@@ -9,6 +9,7 @@ from swarmbus.delivery.deliveries import DONE, Delivery
 from swarmbus.delivery.effects import Outcome
 from swarmbus.delivery.joins import Trouble
 from swarmbus.delivery.ladder import rise, settle_verdicts
+from swarmbus.delivery.stalling import join_lacks, run_lacks
 from swarmbus.delivery.topology import ALIVE, FIRST_JOIN
 from swarmbus.events import event_name
 from swarmbus.results import Failure
@@ -73,12 +74,6 @@ def _close(book: Book, join: Join) -> None:
 
 
 def _silence(book: Book, join: Join) -> Trouble:
-    wiring = join.handler.wiring
-    missing = join.missing()
-    names = ", ".join(str(m.key if m.key is not None else m.item) for m in missing[:10])
-    more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
-    lacks = f"lacks {names}{more}" if missing else f"needs {join.quorum}"
-    message = f"join {join.handler.qualified} ({wiring.where}) has {join.count} contributions and {lacks}"
     failure = Failure(
         role=join.handler.role,
         handler=join.handler.name,
@@ -88,7 +83,7 @@ def _silence(book: Book, join: Join) -> Trouble:
         key=None,
         attempt=0,
         error_type="JoinIncomplete",
-        message=message,
+        message=join_lacks(join, book.topology.reach),
         exception=None,
     )
     return Trouble(failure, join.opener.event, stalled=True)
@@ -127,10 +122,7 @@ def _conclude(book: Book) -> None:
     if book.topology.result is None:
         book.will_end(Outcome("done"))
     elif not book.topology.awaits_outside(type(book.opening)):
-        unheard = f"; nobody took {', '.join(dict.fromkeys(book.unheard))}" if book.unheard else ""
-        troubles = "".join(f"; {warning}" for warning in book.warnings[-5:])
-        reason = f"nothing is left to do, and no {event_name(book.topology.result)} was published{unheard}{troubles}"
-        book.will_end(Outcome("stalled", reason=reason))
+        book.will_end(Outcome("stalled", reason=run_lacks(book)))
     _settle(book)
 
 

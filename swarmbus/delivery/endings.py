@@ -11,6 +11,7 @@ from swarmbus.delivery.effects import Outcome
 from swarmbus.delivery.watching import tell_end
 from swarmbus.events import event_name
 from swarmbus.records import Ended
+from swarmbus.text import brief
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -169,5 +170,5 @@ class Endings:
 
 def describe(delivery: Delivery) -> str:
     """Name a delivery for a person."""
-    item = f"[{delivery.item}]" if delivery.item >= 0 else ""
+    item = f" item {delivery.item} ({brief(delivery.value)})" if delivery.item >= 0 else ""
     return f"{delivery.handler.qualified}{item} for {event_name(delivery.envelope.event)} {delivery.envelope.number}"

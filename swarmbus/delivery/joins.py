@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from swarmbus.results import FailedItem, Joined, MissingItem
+from swarmbus.text import brief
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +36,36 @@ class Trouble:
     failure: Failure
     event: Event
     stalled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """What should have contributed to a join and did not.
+
+    Attributes:
+        cursor, index: the map and the item; None and -1 for a key that the opener promised.
+        key: the item's key, or the promised one; None where the join names none.
+    """
+
+    cursor: MapCursor | None
+    index: int
+    key: str | None
+
+    @property
+    def value(self) -> Any:
+        """The item."""
+        return self.cursor.items[self.index] if self.cursor is not None else None
+
+    @property
+    def source(self) -> str:
+        """Which handler was given the item, as `role.method`; nothing for a promised key."""
+        return self.cursor.handler.qualified if self.cursor is not None else ""
+
+    def __str__(self) -> str:
+        if self.cursor is None:
+            return f"the promised key {self.key!r}"
+        key = f", key {self.key!r}" if self.key is not None else ""
+        return f"item {self.index} ({brief(self.value)}{key})"
 
 
 class Join:
@@ -134,9 +165,9 @@ class Join:
         accounted = self.taken.keys() | self.failures.keys() | self.cancelled
         return [] if len(accounted) == self.size else [i for i in range(self.size) if i not in accounted]
 
-    def missing(self) -> tuple[MissingItem, ...]:
+    def lacking(self) -> tuple[Lack, ...]:
         """Return what should have contributed and did not: silent items, then promised keys."""
-        items = tuple(self._unnamed(item) for item in self.silent_items())
+        items = tuple(self._lack(item) for item in self.silent_items())
         promised = self._promised()
         if not promised:
             return items
@@ -144,7 +175,11 @@ class Join:
         named |= {self.key_of(self._value(i), *self._of_item(i), t.event) for i, t in self.failures.items()}
         named |= {self.key_of(trouble.event) for trouble in self.loose_failures}
         named |= {self.key_of(self._value(item)) for item in self.cancelled}
-        return items + tuple(MissingItem(None, key) for key in promised if key not in named)
+        return items + tuple(Lack(None, -1, key) for key in promised if key not in named)
+
+    def missing(self) -> tuple[MissingItem, ...]:
+        """Return the same as the handler gets it."""
+        return tuple(MissingItem(lack.value, lack.key) for lack in self.lacking())
 
     def joined(self) -> Joined[Any]:
         """Return what the handler gets."""
@@ -167,7 +202,7 @@ class Join:
             done=(*done, *self.loose),
             failed=tuple(failed),
             missing=self.missing(),
-            cancelled=tuple(self._unnamed(item) for item in cut),
+            cancelled=tuple(MissingItem(lack.value, lack.key) for lack in map(self._lack, cut)),
         )
 
     def _of_item(self, item: int) -> list[Event]:
@@ -185,9 +220,9 @@ class Join:
         place = bisect_right(self.firsts, item) - 1
         return self.cursors[place].items[item - self.firsts[place]]
 
-    def _unnamed(self, item: int) -> MissingItem:
-        value = self._value(item)
-        return MissingItem(value, self.key_of(value))
+    def _lack(self, item: int) -> Lack:
+        place = bisect_right(self.firsts, item) - 1
+        return Lack(self.cursors[place], item - self.firsts[place], self.key_of(self._value(item)))
 
     def key_of(self, *sources: Any) -> str | None:
         """Return the key that the first source with a field of that name carries; None where the join names none."""

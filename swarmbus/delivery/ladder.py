@@ -13,6 +13,7 @@ from swarmbus.errors import PublishError
 from swarmbus.events import HandlerFailed, event_name
 from swarmbus.results import Failure
 from swarmbus.table import SYSTEM
+from swarmbus.text import brief
 
 if TYPE_CHECKING:
     from swarmbus.delivery.book import Book
@@ -30,11 +31,12 @@ def describe(book: Book, delivery: Delivery, error: ErrorInfo, exception: BaseEx
         event=event_name(delivery.envelope.event),
         event_id=book.event_id(delivery.envelope),
         item=delivery.item if delivery.item >= 0 else None,
-        key=None,
+        key=_key(book, delivery),
         attempt=delivery.attempt,
         error_type=error.type,
         message=error.message,
         exception=exception,
+        value=brief(delivery.value) if delivery.item >= 0 else "",
     )
 
 
@@ -49,7 +51,7 @@ def ask_menders(book: Book, delivery: Delivery, failure: Failure, at: float) -> 
         event=failure.event,
         event_id=failure.event_id,
         item=failure.item,
-        key=_key(book, delivery),
+        key=failure.key,
         attempt=failure.attempt,
         error_type=failure.error_type,
         message=failure.message,

@@ -1,0 +1,54 @@
+"""Says why nothing goes on any more: what a join or the run lacks, and who was to publish it."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from swarmbus.events import event_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from swarmbus.delivery.book import Book
+    from swarmbus.delivery.joins import Join, Lack
+    from swarmbus.reach import Reach
+    from swarmbus.wiring import HandlerWiring
+
+MOST = 10
+"""How much of what is lacking is named one by one."""
+
+
+def join_lacks(join: Join, reach: Reach) -> str:
+    """Say what a join has and lacks."""
+    wiring, opener = join.handler.wiring, join.opener
+    names = " or ".join(map(event_name, wiring.accepts))
+    needed = f" of {join.quorum}" if join.quorum is not None else ""
+    lacking = join.lacking()
+    lacks = f" and lacks {_listed(lacking)}" if lacking else ""
+    sources = _sources(reach, lambda handler: any(s.contributes and s.handler is wiring for s in reach.steps(handler)))
+    return (
+        f"join {wiring.qualified} ({wiring.where}) for {event_name(opener.event)} {opener.number} has"
+        f" {join.count}{needed} {names}{lacks}; {names} was to come from {sources}."
+        ' Publish it for each of them, or say partial="proceed" to go on without'
+    )
+
+
+def _listed(lacking: Sequence[Lack]) -> str:
+    groups = groupby(lacking[:MOST], lambda lack: f" of {lack.source}" if lack.source else "")
+    listed = [f"{', '.join(map(str, lacks))}{source}" for source, lacks in groups]
+    return ", ".join(listed) + (f" and {len(lacking) - MOST} more" if len(lacking) > MOST else "")
+
+
+def run_lacks(book: Book) -> str:
+    """Say which result is lacking, and what else may have gone wrong."""
+    assert book.topology.result is not None
+    result, reach = event_name(book.topology.result), book.topology.reach
+    unheard = f"; nobody took {', '.join(dict.fromkeys(book.unheard))}" if book.unheard else ""
+    troubles = "".join(f"; {warning}" for warning in book.warnings[-5:])
+    sources = _sources(reach, reach.sends_result)
+    return f"nothing is left to do, and no {result} was published; it was to come from {sources}{unheard}{troubles}"
+
+
+def _sources(reach: Reach, publishes: Callable[[HandlerWiring], bool]) -> str:
+    return " or ".join(f"{h.qualified} ({h.where})" for h in reach.handlers if publishes(h)) or "outside"
