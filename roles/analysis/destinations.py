@@ -39,7 +39,7 @@ def refuse_one_for_two(destinations: Mapping[str, Path]) -> None:
 
 
 def documents_beside(given: Sequence[str], destinations: Mapping[str, Path]) -> tuple[list[str], list[str]]:
-    """Return the files that are documents, and those that are none because a report is there and the new one goes there.
+    """Return the files that are documents, and those that are none because the new report takes an earlier one's place.
 
     Raises:
         NoDocumentsError: there is no document.

@@ -12,6 +12,7 @@ import unicodedata
 from array import array
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Lock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ _PIECE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_FOLDING = Lock()
+"""Lets a long text be folded once, whichever threads ask for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,8 @@ def find(source: str, quotation: str) -> tuple[int, int] | None:
     if exact >= 0:
         return exact, exact + len(wanted)
     plain, _ = _plain(wanted)
-    folded, offsets = _folded(source)
+    with _FOLDING:
+        folded, offsets = _folded(source)
     at = folded.find(plain)
     if not plain or at < 0:
         return None

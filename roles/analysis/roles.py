@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Never
 
+import anyio.to_thread
+
 from roles.analysis.drafts import (
     AGGREGATOR,
     EXECUTOR,
@@ -110,7 +112,7 @@ class AnalysisExecutor(Executor):
         claims: list[QuotedClaim] = []
         notes: list[str] = []
         for draft in findings.claims:
-            claim, faults = _checked(ctx.deps, draft)
+            claim, faults = await anyio.to_thread.run_sync(_checked, ctx.deps, draft, abandon_on_cancel=True)
             notes += faults
             if claim is not None:
                 claims.append(claim)

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 
-from roles.analysis.documents import NoDocumentsError, load_documents
+from roles.analysis.documents import Document, NoDocumentsError, load_documents
 from roles.analysis.pipeline import analysis_swarm, analyze
+from roles.analysis.roles import AnalysisExecutor
+from roles.analysis.store import DocumentStore
 from roles.analysis.untrusted import wrap
+from roles.standard import StepReady
 from support.bad_documents import KINDS
 from swarmbus.errors import ServerFault
 from swarmbus.models import ScriptedModel, ToolMessage, call
+from swarmbus.testing import context
 
 if TYPE_CHECKING:
     from swarmbus.models import ModelRequest
@@ -156,3 +163,52 @@ async def test_a_stop_while_steps_are_under_way_leaves_a_report_of_what_was_foun
     report = await analyze(tmp_path, QUESTION, model=ScriptedModel([answer] * 9), stop=stop.wait, grace=0.05)
     assert report.status == "stopped"
     assert "executor.begin" in report.summary
+
+
+class WatchedStore(DocumentStore):
+    """A store that notes which threads look something up in it."""
+
+    def __init__(self, *documents: Document) -> None:
+        super().__init__(documents)
+        self.threads: list[threading.Thread] = []
+
+    def document(self, document: str) -> Document:
+        self.threads.append(threading.current_thread())
+        return super().document(document)
+
+
+async def test_quotations_are_looked_up_outside_the_event_loop() -> None:
+    findings = {"claims": [{"text": "open", "quotes": [{"document": "d1", "text": "THE VALVE - was open"}]}]}
+    executor = AnalysisExecutor()
+    with WatchedStore(Document("d1", "a.txt", "read", text="The valve was open.")) as store:
+        ctx = context(executor, model=ScriptedModel([findings]), deps=store)
+        done = await executor.carry_out(StepReady(step_id="read-d1", text="look"), ctx)
+    assert done.status == "done"
+    assert store.threads
+    assert threading.current_thread() not in store.threads
+
+
+def test_the_store_is_built_outside_the_event_loop(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The valve was open.")
+    program = """
+        import sys, threading
+        import anyio
+        from roles.analysis import analyze
+        from roles.analysis.events import AnalysisRequested
+        from roles.analysis.pipeline import open_store
+
+        async def main():
+            await analyze(sys.argv[1], "Was the valve open?")
+            async with open_store(AnalysisRequested(task="", paths=(sys.argv[1],), documents=())):
+                pass
+
+        def watch(event, arguments):
+            if event == "sqlite3.connect":
+                print(threading.current_thread() is threading.main_thread())
+
+        sys.addaudithook(watch)
+        anyio.run(main)
+    """
+    command = [sys.executable, "-c", "\n".join(line[8:] for line in program.splitlines()), str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=50)
+    assert run.stdout == "False\nFalse\n"
