@@ -22,7 +22,7 @@ from swarmbus.records import Envelope
 from swarmbus.results import Lifecycle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from types import TracebackType
     from typing import Self
 
@@ -165,6 +165,7 @@ class RunProgress:
         self._told: dict[str, str] = {}
         self._last = clock()
         self._footer = footer
+        self._waiting = ""
         self._live = _live(self._stream, self._screen)
 
     def __enter__(self) -> Self:
@@ -187,6 +188,20 @@ class RunProgress:
     def note_work(self, kind: str, name: str, status: str | None, *, failed: bool = False) -> None:
         """Show how work outside the roles is getting on; see `Board.note_work`."""
         self._show(self.board.note_work(kind, name, status, failed=failed))
+
+    def note_stop(self, under_way: Mapping[str, int], seconds: float) -> None:
+        """Show, when somebody asked for a stop, what is waited for.
+
+        Args:
+            under_way: how many deliveries each handler is at work on; see `Run.under_way`.
+            seconds: for how long it is waited for at the most.
+        """
+        if not under_way:
+            return
+        named = ", ".join(f"{handler} ({number})" for handler, number in under_way.items())
+        self._waiting = f"waiting {seconds:g} s at the most for {named}; a second Ctrl-C ends it at once"
+        if self._live is None:
+            self._tell(self._waiting)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -224,8 +239,7 @@ class RunProgress:
             return  # nobody reads it, and the run goes on
 
     def _screen(self) -> Group:
-        footer = self._footer()
-        return Group(self._table(), *([Text(footer)] if footer else []))
+        return Group(self._table(), *(Text(line) for line in (self._footer(), self._waiting) if line))
 
     def _table(self) -> Table:
         table = Table(*_COLUMNS, box=None, pad_edge=False)

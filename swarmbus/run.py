@@ -67,6 +67,11 @@ class Run(Generic[R]):
         return {question: delivery.asked for question, delivery in self._state.ledger.questions.items()}
 
     @property
+    def under_way(self) -> dict[str, int]:
+        """How many deliveries each handler is at work on now, by the handler's name, such as `executor.work`."""
+        return self._bus.endings.under_way(self._state)
+
+    @property
     def usage_by_role(self) -> dict[str, Usage]:
         """What the model calls of each role that made some have cost so far."""
         return {role: _usage(counts) for role, counts in self._state.ledger.usage.items()}

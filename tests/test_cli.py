@@ -430,8 +430,19 @@ def test_the_first_signal_stops_and_reports(number: int, code: int) -> None:
     assert process.returncode == code
     assert json.loads(out)["status"] == "stopped"
     assert "stopping, press again to force\n" in err
-    assert "pending: worker.work[4]" in err
+    assert "waiting 10 s at the most for worker.work (4); a second Ctrl-C ends it at once\n" in err
+    assert "pending: worker.work item 4" in err
     assert "Traceback" not in err
+
+
+def test_a_run_that_has_nothing_under_way_when_it_is_stopped_waits_for_nothing() -> None:
+    with start("run", SWARMS / "trouble.py", "--event", told("person"), stdin=subprocess.PIPE) as process:
+        read_until(process, "Which step?")
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        err = process.stderr.read()
+    assert process.returncode == 130
+    assert "at the most" not in err
 
 
 @pytest.mark.parametrize("step", ["wait", "block"], ids=["during the drain", "while the loop is blocked"])
@@ -439,7 +450,7 @@ def test_the_first_signal_stops_and_reports(number: int, code: int) -> None:
 def test_the_second_signal_ends_at_once(step: str, second: int, code: int) -> None:
     with run_that_waits(step) as process:
         process.send_signal(signal.SIGINT)
-        read_until(process, "stopping, press again to force")
+        read_until(process, "at the most" if step == "wait" else "stopping, press again to force")
         process.send_signal(second)
         assert process.communicate(timeout=5) == ("", "")
     assert process.returncode == code

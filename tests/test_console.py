@@ -158,6 +158,23 @@ def test_what_a_person_has_to_know_stays_on_the_screen(monkeypatch: pytest.Monke
     assert stream.getvalue().rpartition("\x1b[2K")[2].splitlines()[-2] == "stopping"
 
 
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()], ids=["file", "terminal"])
+def test_after_a_stop_it_is_said_what_is_waited_for(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    with RunProgress(lambda: "stopping", stream=stream) as progress:
+        progress.note_stop({"executor.work": 4, "auditor.look": 1}, 10.0)
+    said = "waiting 10 s at the most for executor.work (4), auditor.look (1); a second Ctrl-C ends it at once"
+    assert said in stream.getvalue()
+
+
+def test_after_a_stop_with_nothing_under_way_nothing_is_said() -> None:
+    stream = io.StringIO()
+    with RunProgress(stream=stream) as progress:
+        progress.note_stop({}, 10.0)
+    assert stream.getvalue() == ""
+
+
 def test_a_terminal_without_abilities_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     assert shown(Terminal(), Clock(), [(0.0, envelope())]) == "executor: step_done\n"

@@ -132,3 +132,12 @@ async def test_many_readers_see_the_same() -> None:
         seen = [events_in([item async for item in reading], Event) for reading in readings]
     assert seen[0] == seen[1] == seen[2]
     assert len(seen[0]) == 4
+
+
+async def test_what_is_under_way_is_counted_by_handler() -> None:
+    async with worker_swarm(Obedient(), clock=FakeClock()).open() as live:
+        run = await live.submit(WorkGiven(text="hang"))
+        await anyio.wait_all_tasks_blocked()
+        assert run.under_way == {"worker.work": 1}
+        await run.cancel("enough")
+        assert run.under_way == {}

@@ -23,7 +23,7 @@ from roles.analysis.events import StepAnalysed
 from roles.analysis.pipeline import analyze as analyze_documents
 from roles.analysis.pipeline import clean_question
 from roles.analysis.roles import DOCUMENT_STEP
-from swarmbus.cli import ExitCode, WriteError, notice, stopping, unwritable, write_data
+from swarmbus.cli import GRACE, ExitCode, WriteError, notice, stopping, unwritable, write_data
 from swarmbus.console import RunProgress
 from swarmbus.errors import UnknownModel
 
@@ -136,6 +136,8 @@ async def _watched(
         model=model,
         timeout=timeout,
         stop=stop.wait,
+        grace=GRACE,
+        on_stop=lambda under_way: progress.note_stop(under_way, GRACE),
         on_reading=on_reading,
         on_event=on_event,
     )

@@ -108,6 +108,7 @@ async def analyze(
     timeout: float | None = None,
     stop: Callable[[], Awaitable[object]] | None = None,
     grace: float = 10.0,
+    on_stop: Callable[[Mapping[str, int]], None] | None = None,
     on_reading: Callable[[str, Any], None] | None = None,
     on_event: Watch | None = None,
     **settings: Any,
@@ -122,6 +123,7 @@ async def analyze(
         timeout: seconds after which the analysis is given up; the report then holds what was found.
         stop: returns when somebody asks for a stop: nothing new starts then, and the report holds what was found.
         grace: seconds that what is under way gets then.
+        on_stop: is called with `run.under_way` when a stop is asked for during the run.
         on_reading: is called with a path and None when its reading begins, and with its status when it is over.
         on_event: is called with everything that `run.events()` yields.
         settings: further settings of the swarm, such as `budget` or `journal`.
@@ -148,7 +150,9 @@ async def analyze(
         found: list[StepAnalysed] = []
         async with swarm.open(grace=grace) as live:
             run = await live.submit(request, timeout=timeout, deps=store)
-            await _unless(stop, lambda: _watch(run, found, on_event))
+            seen = await _unless(stop, lambda: _watch(run, found, on_event))
+            if not seen and on_stop is not None:
+                on_stop(run.under_way)
         return await _outcome(run, frame, found)
 
 
@@ -175,14 +179,15 @@ async def _unless(stop: Callable[[], Awaitable[object]] | None, work: Callable[[
     return brought[0] if brought else None
 
 
-async def _watch(run: Run[AnalysisReady], found: list[StepAnalysed], on_event: Watch | None) -> None:
-    """Follow a run to its end, keeping what its steps find."""
+async def _watch(run: Run[AnalysisReady], found: list[StepAnalysed], on_event: Watch | None) -> bool:
+    """Follow a run, keeping what its steps find; return that it was seen to its end."""
     async for item in run.events():
         event = getattr(item, "event", None)
         if isinstance(event, StepAnalysed):
             found.append(event)
         if on_event is not None:
             on_event(item)
+    return True
 
 
 async def _outcome(run: Run[AnalysisReady], frame: _Frame, found: list[StepAnalysed]) -> Report:

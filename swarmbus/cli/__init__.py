@@ -5,8 +5,19 @@ needs of the command line beside typer is here.
 """
 
 from swarmbus.cli.files import WriteError, unwritable
-from swarmbus.cli.interrupts import Stop, stopping
+from swarmbus.cli.interrupts import GRACE, Stop, stopping
 from swarmbus.cli.output import ExitCode, notice, write_data, write_text
 from swarmbus.cli.program import main
 
-__all__ = ["ExitCode", "Stop", "WriteError", "main", "notice", "stopping", "unwritable", "write_data", "write_text"]
+__all__ = [
+    "GRACE",
+    "ExitCode",
+    "Stop",
+    "WriteError",
+    "main",
+    "notice",
+    "stopping",
+    "unwritable",
+    "write_data",
+    "write_text",
+]

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
+GRACE = 10.0
+"""Seconds that what is under way gets after the first signal."""
+
 MESSAGE = "stopping, press again to force"
 
 _SHOW_CURSOR = "\x1b[?25h"

@@ -46,7 +46,7 @@ def run_and_report(swarm: Swarm[Any], written: str, *, model: str | None, timeou
         stack.enter_context(redirect_stdout(sys.stderr))
         progress = stack.enter_context(RunProgress(lambda: stop.notice))
         person = Person(progress.paused)
-        outcome = anyio.run(lambda: run_to_end(swarm, event, stop, progress.note, person, timeout=timeout))
+        outcome = anyio.run(lambda: run_to_end(swarm, event, stop, progress, person, timeout=timeout))
     write_data(outcome.report())
     _explain(outcome)
     return stop.code or outcome.exit_code

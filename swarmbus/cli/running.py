@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from swarmbus.cli.interrupts import GRACE
 from swarmbus.cli.output import ExitCode
 from swarmbus.errors import RunEnded
 from swarmbus.events import event_name, to_json
 from swarmbus.results import Lifecycle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from swarmbus.cli.interrupts import Stop
     from swarmbus.cli.person import Person
+    from swarmbus.console import RunProgress
     from swarmbus.events import Event
     from swarmbus.results import Failure, RunResult
+    from swarmbus.run import Run
     from swarmbus.swarm import Swarm
 
 EXIT_CODES = {
@@ -96,7 +97,7 @@ async def run_to_end(
     swarm: Swarm[Any],
     event: Event,
     stop: Stop,
-    watch: Callable[[Any], None],
+    progress: RunProgress,
     person: Person,
     *,
     timeout: float | None = None,
@@ -107,19 +108,19 @@ async def run_to_end(
         swarm: the swarm, with a sound wiring.
         event: one that the table accepts from the client.
         stop: says when somebody asks for a stop.
-        watch: called with each item of `run.events()`.
+        progress: is told each item of `run.events()`, and of the stop.
         person: answers the run's questions.
         timeout: seconds until the run is given up.
 
     Raises:
         SwarmbusError: the run could not be started.
     """
-    async with swarm.open() as live:
+    async with swarm.open(grace=GRACE) as live:
         run = await live.submit(event, timeout=timeout)
         async with anyio.create_task_group() as group:
-            group.start_soon(_cancel_on, stop, group.cancel_scope)
+            group.start_soon(_cancel_on, stop, run, progress, group.cancel_scope)
             async for item in run.events():
-                watch(item)
+                progress.note(item)
                 if isinstance(item, Lifecycle) and item.type == "question_asked":
                     group.start_soon(person.answer, run)
                 elif run.status == "waiting":
@@ -131,6 +132,7 @@ async def run_to_end(
         return Outcome(run.status, ended.result, ended)
 
 
-async def _cancel_on(stop: Stop, scope: anyio.CancelScope) -> None:
+async def _cancel_on(stop: Stop, run: Run[Any], progress: RunProgress, scope: anyio.CancelScope) -> None:
     await stop.wait()
+    progress.note_stop(run.under_way, GRACE)
     scope.cancel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -127,6 +128,11 @@ class Endings:
             await self.end(run, "limit", f"seconds: the budget of {run.budget:g} s is over")
         elif now >= run.deadline:
             await self.end(run, "timed_out", f"no result within {run.timeout:g} s; {self._busy(run, now)}")
+
+    def under_way(self, run: RunState) -> dict[str, int]:
+        """Return how many deliveries of a run each handler is at work on, by the handler's name."""
+        slots = [slot for slot in self._transport.slots() if slot.run is run]
+        return dict(Counter(slot.delivery.handler.qualified for slot in slots if slot.delivery is not None))
 
     def _busy(self, run: RunState, now: float) -> str:
         busy = [

@@ -344,7 +344,7 @@ def test_a_second_signal_ends_at_once() -> None:
     with threaded_fake_server(answer) as server, start("--model", f"{server.url}#slow") as process:
         assert asked.wait(50)
         process.send_signal(signal.SIGINT)
-        read_until(process, "stopping, press again to force")
+        read_until(process, "waiting 10 s at the most for planner.plan (1); a second Ctrl-C ends it at once")
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=5) == ("", "")
         over.set()
