@@ -1,4 +1,7 @@
-"""Plans as a model writes them, and what can be said of their steps without a model."""
+"""Plans as a model writes them, and what can be said of their steps without a model.
+
+The docstrings of `Revision` and `Plan` are shown to the model, as the description of the answer.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,14 @@ from roles.standard.events import Step
 
 
 class Revision(BaseModel, frozen=True):
-    """Steps that take the place of others; they may depend on each other and on steps that stand.
-
-    A plain array is accepted too, of steps or of their texts; a step without an id gets one.
-    """
+    """Give the steps to carry out in place of those that can't be; they may need each other and steps that stand."""
 
     steps: tuple[Step, ...]
 
     @model_validator(mode="before")
     @classmethod
     def _accept_arrays(cls, given: Any) -> Any:
+        """Take a plain array too, of steps or of their texts; a step without an id gets one."""
         steps = given.get("steps") if isinstance(given, dict) else given
         if not isinstance(steps, list | tuple):
             return given
@@ -29,7 +30,7 @@ class Revision(BaseModel, frozen=True):
 
 
 class Plan(Revision, frozen=True):
-    """Steps and what they depend on; none of them is there twice or depends on what is not there."""
+    """Give all steps of the plan, each with an id of its own; a step may need only others, and not in a circle."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

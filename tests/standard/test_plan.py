@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from roles.standard import Plan, Step
-from roles.standard.plan import check_steps, renamed
+from roles.standard.plan import Revision, check_steps, renamed
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,13 @@ def test_a_plan_is_read_from_what_models_write(written: Any) -> None:
     assert TypeAdapter(Plan).validate_python(written) == Plan(
         steps=(Step(id="s1", text="one"), Step(id="s2", text="two"))
     )
+
+
+@pytest.mark.parametrize("kind", [Plan, Revision])
+def test_what_a_model_is_told_of_its_answer_is_an_instruction(kind: type[Revision]) -> None:
+    told = kind.model_json_schema()["description"]
+    assert told.startswith("Give ")
+    assert "accepted" not in told
 
 
 @pytest.mark.parametrize(
