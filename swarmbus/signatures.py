@@ -28,6 +28,16 @@ Events: TypeAlias = tuple[type[Event], ...]
 _SAY_NOTHING = (Any, object, dict, list, tuple, set, BaseModel)
 _SEQUENCES = (tuple, list, Sequence)
 
+_FILLED_BY_TYPE = "the context as RoleContext, the state as the role's own State"
+_MEANT = {
+    "ctx": "annotate it as the context: ctx: RoleContext",
+    "context": "annotate it as the context: context: RoleContext",
+    "state": "annotate it with the role's own State: state: State",
+    "joined": "annotate it with the contributions: joined: Joined[StepDone]",
+    "deps": "drop it: a run's dependencies are in ctx.deps",
+}
+"""What a parameter without an annotation is meant to be, by names that are never those of an event."""
+
 
 @dataclass(frozen=True, slots=True)
 class Signature:
@@ -83,6 +93,7 @@ class _Reader:
     def read(self) -> Signature:
         inputs = self._sort_parameters()
         self._drop_spare_defaults(inputs)
+        self._drop_unannotated(inputs)
         opener = next(iter(self._events((self._spec.opener,), "per=")), None) if self._spec.opener else None
         accepts = self._read_join(inputs, opener) if self._spec.kind == "join" else self._read_on(inputs)
         unread_inputs = self._unread
@@ -116,19 +127,30 @@ class _Reader:
             elif parameter.kind is parameter.KEYWORD_ONLY:
                 if parameter.default is parameter.empty:
                     self._report("SB113", f"has the keyword-only parameter {parameter.name}", "drop the * before it")
-            elif place > 0:  # the first is self
+            elif place > 0:
+                self._sort(parameter, inputs)
+            elif parameter.name in self._annotations:
+                self._report("SB113", f"begins with {parameter.name} instead of self", "write self before it")
                 self._sort(parameter, inputs)
         return inputs
 
     def _sort(self, parameter: inspect.Parameter, inputs: _Inputs) -> None:
-        annotation = self._scope.resolve(self._annotations.get(parameter.name, Any))
+        name = parameter.name
+        if name not in self._annotations and name in _MEANT:
+            self._report("SB108", f"does not say what {name} is: it has no annotation", _MEANT[name])
+            return
+        annotation = self._scope.resolve(self._annotations.get(name, Any))
+        if isinstance(annotation, Missing) and annotation.__name__.endswith("RoleContext"):
+            hint = "import RoleContext at run time, not only under TYPE_CHECKING"
+            self._report("SB109", f"uses the name RoleContext for {name}, which is not defined at run time", hint)
+            return
         kind = self._kind(annotation)
         if kind is not None and kind in inputs.filled.values():
             self._report("SB113", f"has two parameters for its {kind}", "keep one of them")
             return
-        inputs.filled[parameter.name] = kind
+        inputs.filled[name] = kind
         if kind is None:
-            inputs.rest[parameter.name] = annotation
+            inputs.rest[name] = annotation
         elif kind == "context":
             inputs.context = annotation
         elif kind == "joined":
@@ -152,6 +174,16 @@ class _Reader:
                 return
             del inputs.rest[name], inputs.filled[name]
 
+    def _drop_unannotated(self, inputs: _Inputs) -> None:
+        """Report what only its place would tell apart from others; alone, a parameter needs no annotation."""
+        parameters = inspect.signature(self._function).parameters
+        for name in [name for name in inputs.rest if name not in self._annotations] if len(inputs.rest) > 1 else ():
+            del inputs.rest[name], inputs.filled[name]
+            if parameters[name].default is inspect.Parameter.empty:
+                parts = "the opening event as its class" if self._spec.kind == "join" else "the event as its class"
+                hint = f"annotate every parameter: {parts}, {_FILLED_BY_TYPE}"
+                self._report("SB108", f"does not say what {name} is: it has no annotation", hint)
+
     @property
     def _most(self) -> int:
         return 1 if self._spec.each is None else 2
@@ -161,7 +193,7 @@ class _Reader:
         mapped = self._spec.each is not None
         if len(names) > self._most or (mapped and not names):
             wanted = "an item, or with the event and an item" if mapped else "one event"
-            self._report_parameters(names, wanted, "annotate the context and the state, and drop what is left")
+            self._report_parameters(inputs, wanted, f"annotate {_FILLED_BY_TYPE}, and drop what is left")
             return self._events(self._spec.events, "the decorator")
         if mapped:
             inputs.filled[names.pop()] = "item"
@@ -187,8 +219,8 @@ class _Reader:
         names = list(inputs.rest)
         contributions = self._events(self._spec.events, "the decorator")
         if len(names) != 1 or inputs.joined is None:
-            hint = f"write (self, opener: {describe(self._spec.opener)}, joined: Joined[{_listed(self._spec.events)}])"
-            self._report_parameters(names, "the opener and what was Joined", hint)
+            hint = f"write (self, event: {describe(self._spec.opener)}, joined: Joined[{_listed(self._spec.events)}])"
+            self._report_parameters(inputs, "the opening event and what was Joined", hint)
             return contributions
         inputs.filled[names[0]] = "opener"
         if opener is not None:
@@ -263,8 +295,13 @@ class _Reader:
             hint = f"bind {name} in a subclass" if variable else "name the event class itself"
             self._report("SB109", f"has {place} with {name}, which stands for no class", hint)
 
-    def _report_parameters(self, names: list[str], wanted: str, hint: str) -> None:
-        taken = ", ".join(names) or "nothing"
+    def _report_parameters(self, inputs: _Inputs, wanted: str, hint: str) -> None:
+        if self._unread:
+            return  # what was left unsaid may be what is lacking
+        for annotation in inputs.rest.values():
+            if isinstance(annotation, Missing):
+                hint = f"import {describe(annotation)} at run time, not only under TYPE_CHECKING; then {hint}"
+        taken = ", ".join(inputs.rest) or "nothing"
         self._report("SB113", f"takes {taken} beside context and state, but is called with {wanted}", hint)
 
     def _report(self, code: str, message: str, hint: str, event: str | None = None) -> None:

@@ -497,6 +497,61 @@ class NoAnnotation(Role):
     async def handle(self, event) -> None: ...  # type: ignore[no-untyped-def]
 
 
+class PlainContext(Role):
+    @on
+    async def handle(self, event: A, ctx) -> None: ...  # type: ignore[no-untyped-def]
+
+
+class PlainContextAlone(Role):
+    @on(A)
+    async def handle(self, ctx) -> None: ...  # type: ignore[no-untyped-def]
+
+
+class PlainContextWithDefault(Role):
+    @on
+    async def handle(self, event: A, ctx=None) -> None: ...  # type: ignore[no-untyped-def]
+
+
+class PlainContextAfterItem(Role):
+    @on(A, each="steps")
+    async def handle(self, item, ctx) -> None: ...  # type: ignore[no-untyped-def]
+
+
+class PlainState(Role):
+    @on
+    async def handle(self, event: A, state) -> None: ...  # type: ignore[no-untyped-def]
+
+
+class PlainDeps(Role):
+    @on
+    async def handle(self, event: A, deps, ctx: RoleContext) -> None: ...  # type: ignore[no-untyped-def]
+
+
+class PlainItem(Role):
+    @on(A, each="steps")
+    async def handle(self, event: A, step) -> None: ...  # type: ignore[no-untyped-def]
+
+
+class PlainJoined(Role):
+    @join(B, per=A)
+    async def handle(self, opener: A, answers) -> None: ...  # type: ignore[no-untyped-def]
+
+
+class PlainAll(Role):
+    @on
+    async def handle(self, event, other) -> None: ...  # type: ignore[no-untyped-def]
+
+
+class HidesRoleContext(Role):
+    @on(A)
+    async def handle(self, ctx: "Hidden.RoleContext") -> None: ...
+
+
+class WithoutSelf(Role):
+    @on
+    async def handle(event: A) -> None: ...  # type: ignore[misc]  # noqa: N805
+
+
 class NoReturnAnnotation(Role):
     @on
     async def handle(self, event: A): ...  # type: ignore[no-untyped-def]
@@ -644,6 +699,17 @@ class DecoratedPlain(Role):
     ("role", "found", "told"),
     [
         (NoAnnotation, ["SB108"], "parameter event has no annotation"),
+        (PlainContext, ["SB108"], "does not say what ctx is: it has no annotation"),
+        (PlainContextAlone, ["SB108"], "does not say what ctx is"),
+        (PlainContextWithDefault, ["SB108"], "does not say what ctx is"),
+        (PlainContextAfterItem, ["SB108"], "does not say what ctx is"),
+        (PlainState, ["SB108"], "does not say what state is"),
+        (PlainDeps, ["SB108"], "does not say what deps is"),
+        (PlainItem, ["SB108"], "does not say what step is"),
+        (PlainJoined, ["SB108"], "does not say what answers is"),
+        (PlainAll, ["SB108", "SB108"], "does not say what event is"),
+        (HidesRoleContext, ["SB109"], "uses the name RoleContext for ctx, which is not defined at run time"),
+        (WithoutSelf, ["SB113"], "begins with event instead of self"),
         (NoReturnAnnotation, ["SB108"], "it has no return annotation"),
         (TakesAny, ["SB108"], "parameter event is annotated Any"),
         (TakesDict, ["SB108"], "parameter event is annotated dict[str, int]"),
@@ -666,7 +732,7 @@ class DecoratedPlain(Role):
         (NoParameter, ["SB113"], "does not say which event it handles"),
         (NoItem, ["SB113"], "takes nothing beside context and state, but is called with an item"),
         (NoMappedEvent, ["SB113"], "does not say which event it handles"),
-        (NoOpener, ["SB113"], "takes nothing beside context and state, but is called with the opener"),
+        (NoOpener, ["SB113"], "takes nothing beside context and state, but is called with the opening event"),
         (NotJoined, ["SB113"], "takes opener, joined beside context and state"),
         (Disagreeing, ["SB116"], "gets A by its decorator, but event is annotated B"),
         (JoinedOther, ["SB116", "SB116"], "gets A by its decorator, but opener is annotated C"),
@@ -683,6 +749,28 @@ def test_what_says_nothing_is_a_finding_with_its_place(role: type[Role], found: 
     assert problem.message.startswith(f"{role().name}.handle ")
     assert (problem.severity, problem.role, problem.where) == ("error", role().name, handler.where)
     assert problem.hint
+
+
+@pytest.mark.parametrize(
+    ("role", "hint"),
+    [
+        (PlainContext, "annotate it as the context: ctx: RoleContext"),
+        (PlainState, "annotate it with the role's own State: state: State"),
+        (PlainDeps, "drop it: a run's dependencies are in ctx.deps"),
+        (HidesRoleContext, "import RoleContext at run time, not only under TYPE_CHECKING"),
+        (HidesContext, "import Hidden at run time, not only under TYPE_CHECKING; then annotate the context as"),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+def test_a_parameter_that_says_nothing_says_how_to_mend_it(role: type[Role], hint: str) -> None:
+    (problem,) = only(role).problems
+    assert problem.hint is not None
+    assert problem.hint.startswith(hint)
+
+
+@pytest.mark.parametrize("role", [PlainContext, PlainState, PlainDeps, WithoutSelf])
+def test_what_the_other_parameters_say_is_read_all_the_same(role: type[Role]) -> None:
+    assert only(role).accepts == (A,)
 
 
 def test_a_missing_name_says_how_to_mend_it() -> None:
