@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, Literal, Never, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
+from swarmbus.arguments import require, shown
 from swarmbus.errors import Retryable
 from swarmbus.events import Event
 from swarmbus.text import did_you_mean
@@ -63,6 +64,13 @@ class Retry:
     fresh: bool = False
 
     def __post_init__(self) -> None:
+        require("Retry(attempts={})", self.attempts, int, "a whole number")
+        for option in ("delay", "factor", "max_delay", "jitter"):
+            require(f"Retry({option}={{}})", getattr(self, option), (int, float), "a number")
+        errors: Any = self.on
+        if not isinstance(errors, tuple) or not all(_is_error(error) for error in errors):
+            written = f"({shown(errors)},)" if _is_error(errors) else "(ConnectionError, TimeoutError)"
+            raise TypeError(f"Retry(on={shown(errors)}) takes a tuple of exception classes, such as {written}")
         if self.attempts < 1 or self.delay < 0 or self.max_delay < 0 or self.factor < 1 or not 0 <= self.jitter <= 1:
             raise ValueError(f"{self} needs attempts >= 1, delay and max_delay >= 0, factor >= 1, jitter from 0 to 1")
 
@@ -201,11 +209,23 @@ def spec_of(attribute: object) -> HandlerSpec | None:
     return spec if isinstance(spec, HandlerSpec) else None
 
 
+def _is_error(candidate: object) -> bool:
+    return isinstance(candidate, type) and issubclass(candidate, Exception)
+
+
 def _attached(handler: H, spec: HandlerSpec) -> H:
     """Write a spec on a method; called by a function that is called in the body of the role class."""
     method: Any = handler
     if not inspect.isfunction(method):
         raise TypeError(f"@{spec.kind} decorates an ordinary method of a role, not {method!r}")
+    if hasattr(method, SPEC):
+        raise TypeError(f"{method.__qualname__} is decorated twice; name all its events in one decorator: @on(E1, E2)")
+    inner = inspect.unwrap(method)
+    if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
+        hint = "return a tuple of events, or publish each with ctx.publish"
+        raise TypeError(
+            f"@{spec.kind} takes a method that returns its events, and {method.__qualname__} yields; {hint}"
+        )
     setattr(handler, SPEC, replace(spec, names=_names_around(inspect.unwrap(method))))
     return handler
 
@@ -244,6 +264,10 @@ def _check_options(decorator: str, spec: Any) -> None:
     for option, value in seconds.items():
         if value is not None and not (isinstance(value, (int, float)) and value > 0 and not math.isnan(value)):
             raise TypeError(f"@{decorator}({option}={value!r}) takes a positive number of seconds")
+    for option, value in {"key": spec.key, "expect": spec.expect}.items():
+        if value is not None and not (isinstance(value, str) or (option == "expect" and callable(value))):
+            wanted = "the name of a field" + (", or a function of the opening event" if option == "expect" else "")
+            raise TypeError(f"@{decorator}({option}={value!r}) takes {wanted}")
     if spec.each is not None and not (isinstance(spec.each, str) or callable(spec.each)):
         raise TypeError(f"@{decorator}(each={spec.each!r}) takes the name of a field, or a function of the event")
     if spec.when is not None and not callable(spec.when):

@@ -18,15 +18,16 @@ from pydantic import BaseModel
 from swarmbus.errors import RoleError
 from swarmbus.events import snake_case
 from swarmbus.fields import compile_guards
-from swarmbus.handlers import Retry
+from swarmbus.handlers import Retry, spec_of
 from swarmbus.text import did_you_mean, near_match
+from swarmbus.thinking.limits import Limits
+from swarmbus.thinking.models.base import MODEL_WANTED, is_model
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from typing import Self
 
     from swarmbus.role_context import RoleContext
-    from swarmbus.thinking.limits import Limits
     from swarmbus.thinking.models.base import Model
 
 SETTINGS = ("instructions", "tools", "model", "limits", "concurrency", "history", "State", "retry", "timeout")
@@ -75,7 +76,11 @@ class Role:
         if "name" not in vars(cls):
             cls.name = snake_case(cls.__name__)
         _refuse_misspelt(cls)
+        _refuse_unbound(cls)
         _check_settings(cls)
+
+    def __repr__(self) -> str:
+        return f"<role {self.name}>"
 
     def __setattr__(self, attribute: str, value: Any) -> None:
         if self._open and attribute != "_open":
@@ -123,9 +128,16 @@ def _refuse_misspelt(cls: type[Role]) -> None:
             )
 
 
+def _refuse_unbound(cls: type[Role]) -> None:
+    for attribute, value in vars(cls).items():
+        if isinstance(value, (staticmethod, classmethod)) and spec_of(value.__func__) is not None:
+            kind = type(value).__name__
+            raise RoleError(f"{cls.__name__}.{attribute} is a {kind}; a handler is an ordinary method: drop @{kind}")
+
+
 def _check_settings(role: Any) -> None:
     """Refuse settings that a role, or a class of roles, can't have."""
-    owner = role.__name__ if isinstance(role, type) else role.name
+    owner = role.__name__ if isinstance(role, type) else type(role).__name__
     for setting, fits, wanted in _CHECKS:
         value = getattr(role, setting, None)
         if not fits(value):
@@ -133,6 +145,13 @@ def _check_settings(role: Any) -> None:
     state = getattr(role, "State", None)
     if state is not None:
         compile_guards(state)
+        for field, info in state.model_fields.items():
+            if info.is_required():
+                raise RoleError(f"{owner}.State.{field} has no default; a run begins with State(), so give it one")
+
+
+def _is_tool(value: Any) -> bool:
+    return callable(value) or hasattr(value, "name")
 
 
 def _is_state(value: Any) -> bool:
@@ -147,7 +166,18 @@ _CHECKS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
         lambda value: isinstance(value, str) and bool(_NAME.fullmatch(value)) and value not in _RESERVED,
         f"letters, digits, _ and -, and none of {', '.join(_RESERVED)}",
     ),
-    ("tools", lambda value: isinstance(value, (tuple, list)), "a tuple of tools, such as (search,)"),
+    (
+        "instructions",
+        lambda value: isinstance(value, str) or callable(value),
+        "a text, or a function from the context to one",
+    ),
+    (
+        "tools",
+        lambda value: isinstance(value, (tuple, list)) and all(map(_is_tool, value)),
+        "a tuple of tools, such as (search,)",
+    ),
+    ("model", lambda value: value is None or isinstance(value, str) or is_model(value), f"{MODEL_WANTED}, or None"),
+    ("limits", lambda value: value is None or isinstance(value, Limits), "Limits, such as Limits(turns=5), or None"),
     ("concurrency", lambda value: isinstance(value, int) and value >= 1, "a number of deliveries, at least 1"),
     ("history", lambda value: value in ("delivery", "run"), '"delivery" or "run"'),
     ("retry", lambda value: value is None or isinstance(value, Retry), "a Retry, such as Retry(attempts=3), or None"),

@@ -10,6 +10,7 @@ import random
 import uuid
 from datetime import UTC, datetime
 from functools import lru_cache
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Generic, Never, Protocol, TypeVar, overload
 
 import anyio.to_thread
@@ -17,11 +18,15 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypeVar as DefaultTypeVar
 
+from swarmbus.arguments import refusal, require, require_text
 from swarmbus.calls import CallLog, CallRecord
 from swarmbus.errors import PublishError, QuestionError, RoleError
 from swarmbus.events import Event, event_name
 from swarmbus.handlers import ContextParameter
 from swarmbus.records import Change
+from swarmbus.text import did_you_mean
+from swarmbus.thinking.agent import ASK_OPTIONS, require_prompt
+from swarmbus.thinking.output import output_for
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -175,7 +180,13 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
         Raises:
             AgentStopped: the loop ended without an answer, such as at a limit.
             ModelError: the model could not be reached or made no sense.
+            TypeError: an argument of the wrong type, or an option that does not exist.
         """
+        require_prompt("ctx.ask({})", prompt)
+        for option in options:
+            if option not in ASK_OPTIONS:
+                near = did_you_mean(option, ASK_OPTIONS)
+                raise TypeError(f"ctx.ask has no option {option!r}{near}; it takes {', '.join(ASK_OPTIONS)}")
         return await self._port.ask(prompt, output, options)
 
     async def publish(self, event: Out_contra, *, after: float | None = None, key: str | None = None) -> None:
@@ -188,17 +199,21 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
 
         Raises:
             PublishError: the context or the event table does not allow it; nothing was delivered.
+            TypeError, ValueError: an argument of the wrong type, or a time that lies in the past.
         """
-        declared = self._port.early
         given: Any = event
-        if not isinstance(given, Event) or not isinstance(given, declared):
+        require("ctx.publish({})", given, Event, "an event")
+        require("ctx.publish(..., after={})", after, (int, float, NoneType), "a number of seconds")
+        require("ctx.publish(..., key={})", key, (str, NoneType), "a text")
+        declared = self._port.early
+        if after is not None and not after >= 0:
+            raise ValueError(f"after={after} lies in the past; give seconds from now")
+        if not isinstance(given, declared):
             names = ", ".join(cls.__name__ for cls in declared) or "no event"
             raise PublishError(
                 f"{self._port.role}.{self._port.handler} declares {names} for early publishing, but published "
                 f"{type(given).__name__}; annotate the context as RoleContext[{type(given).__name__}]"
             )
-        if after is not None and after < 0:
-            raise ValueError(f"after={after} lies in the past; give seconds from now")
         await self._port.publish(given, after, key)
 
     def update(self, **fields: Any) -> Any:
@@ -231,6 +246,7 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
 
     def progress(self, detail: str = "") -> None:
         """Show that the handler is getting on; renews its time limit. Works in threads too."""
+        require("ctx.progress({})", detail, str, "a text")
         self._port.progress(detail)
 
     async def ask_person(self, question: BaseModel | str, *, reply: TypeForm[T]) -> T:
@@ -240,7 +256,10 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
 
         Raises:
             QuestionError: the answer is not of the type of `reply`.
+            TypeError: an argument of the wrong type.
         """
+        require("ctx.ask_person({})", question, (str, BaseModel), "a text or a model")
+        output_for(reply, "ctx.ask_person(..., reply={})")
         answer = await self._port.ask_person(question, reply)
         try:
             return TypeAdapter(reply).validate_python(answer)
@@ -257,6 +276,12 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
 
         Another attempt gets the recorded value instead. A synchronous function runs in a worker thread.
         """
+        require_text("ctx.once({}, ...)", key)
+        given: Any = function
+        if not callable(given):
+            if inspect.iscoroutine(given):
+                given.close()
+            raise refusal(f"ctx.once({key!r}, {{}})", given, "a function: give it uncalled")
         call = await self._port.calls.recorded("once", key)
         if call is not None:
             return call.value

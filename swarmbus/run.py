@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Generic
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypeVar
 
+from swarmbus.arguments import require
 from swarmbus.delivery.watching import Reading, tell_end
 from swarmbus.errors import (
     LimitReached,
@@ -22,7 +24,7 @@ from swarmbus.errors import (
 from swarmbus.events import Event
 from swarmbus.messages import Usage
 from swarmbus.results import RunResult
-from swarmbus.table import CLIENT
+from swarmbus.table import CLIENT, External, Party
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from swarmbus.delivery.runs import RunState
     from swarmbus.records import EndStatus, Envelope
     from swarmbus.results import Lifecycle
-    from swarmbus.table import External, Party
 
 R = TypeVar("R", bound=Event, default=Event)
 
@@ -98,7 +99,11 @@ class Run(Generic[R]):
         Raises:
             PublishError: the table does not allow it.
             RunEnded: the run is over.
+            TypeError: an argument of the wrong type.
         """
+        require("send({})", event, Event, "an event")
+        require("send(..., source={})", source, (Party, External), 'CLIENT, or External("name")')
+        require("send(..., cause={})", cause, (int, NoneType), "the number of an envelope")
         if self._state.ledger.outcome is not None:
             self._raise(f"run {self.id} is over: {self._state.ledger.outcome.status}")
         await self._bus.send(self._state, event, source.address, cause)
@@ -128,6 +133,7 @@ class Run(Generic[R]):
 
     async def cancel(self, reason: str = "cancelled") -> None:
         """Cancel the run; returns when nothing of it is under way any more."""
+        require("cancel({})", reason, str, "the reason as text")
         await self._bus.endings.end(self._state, "cancelled", reason)
         await self._state.ended.wait()
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.lowlevel
 
+from swarmbus.arguments import require
 from swarmbus.delivery.calllog import AttemptCalls, RunCalls
 from swarmbus.errors import QuestionError, UnknownModel
 from swarmbus.events import Event
@@ -46,6 +47,7 @@ class FakeClock:
     """
 
     def __init__(self, start: datetime = START) -> None:
+        require("FakeClock({})", start, datetime, "a time, such as datetime(2031, 3, 14, tzinfo=UTC)")
         self._start = start
         self._elapsed = 0.0
         self._sleepers: list[tuple[float, int, anyio.Event]] = []
@@ -160,6 +162,8 @@ def context(
         answers: what a person answers, question by question.
         time: what `ctx.now()` says.
     """
+    require("context({})", role, (Role, str), "a role, or the name of one")
+    require("context(time={})", time, datetime, "a time, such as datetime(2031, 3, 14, tzinfo=UTC)")
     given = role if isinstance(role, Role) else Role().named(role)
     kind = getattr(given, "State", None)
     if state is None and kind is not None:

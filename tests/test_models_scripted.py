@@ -67,6 +67,10 @@ async def test_a_text_streams_before_the_reply() -> None:
 async def test_running_out_of_replies_says_so() -> None:
     model = ScriptedModel(["one"])
     await reply(model)
-    with pytest.raises(ScriptEnded, match=r"has 1 replies and was asked for one more; the last message was: 'hello'"):
+    with pytest.raises(ScriptEnded) as caught:
         await reply(model)
+    assert str(caught.value) == (
+        "scripted used all 1 of its replies and was asked for one more: add a reply to ScriptedModel([...]); "
+        "the last message was: 'hello'"
+    )
     assert model.requests == [REQUEST, REQUEST]

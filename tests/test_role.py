@@ -9,7 +9,8 @@ import pytest
 from pydantic import BaseModel
 
 from swarmbus.errors import EventClassError, RoleError
-from swarmbus.handlers import Retry
+from swarmbus.events import Event
+from swarmbus.handlers import Retry, on
 from swarmbus.role import Role
 
 if TYPE_CHECKING:
@@ -126,6 +127,10 @@ def test_attributes_and_methods_of_its_own_are_fine() -> None:
         ({"retry": 3}, r"Retry\(attempts=3\)"),
         ({"tools": len}, "tuple of tools"),
         ({"name": "a b"}, "letters, digits, _ and -"),
+        ({"model": 3}, "a model, or the name of one"),
+        ({"limits": 3}, r"Limits\(turns=5\)"),
+        ({"instructions": 3}, "a text, or a function"),
+        ({"tools": (3,)}, "tuple of tools"),
         ({"State": dict}, r"class State\(BaseModel, frozen=True\)"),
         ({"State": type("State", (BaseModel,), {})}, r"class State\(BaseModel, frozen=True\)"),
     ],
@@ -134,6 +139,23 @@ def test_attributes_and_methods_of_its_own_are_fine() -> None:
 def test_a_setting_that_can_not_be_is_refused(settings: dict[str, Any], told: str) -> None:
     with pytest.raises(RoleError, match=told):
         role_class(**settings)
+
+
+@pytest.mark.parametrize("kind", [staticmethod, classmethod])
+def test_a_handler_is_an_ordinary_method(kind: Any) -> None:
+    @on
+    async def work(self: Role, event: Event) -> None: ...
+
+    with pytest.raises(RoleError, match=rf"Worker\.work is a {kind.__name__}; a handler is an ordinary method"):
+        role_class(work=kind(work))
+
+
+def test_a_state_can_be_made_without_values() -> None:
+    class State(BaseModel, frozen=True):
+        seen: int
+
+    with pytest.raises(RoleError, match=r"Worker\.State\.seen has no default; a run begins with State\(\)"):
+        role_class(State=State)
 
 
 def test_a_state_holds_nothing_that_can_be_changed() -> None:

@@ -6,18 +6,31 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, get_args, overload
 
 import anyio
 from anyio import lowlevel
 from typing_extensions import TypeForm, TypeVar
 
-from swarmbus.messages import DEFAULT_SETTINGS, Message, ModelSettings, TextPart, Usage, UserMessage
+from swarmbus.arguments import refusal, require
+from swarmbus.messages import (
+    DEFAULT_SETTINGS,
+    AssistantMessage,
+    DataPart,
+    Message,
+    ModelSettings,
+    SystemMessage,
+    TextPart,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+from swarmbus.task_groups import background
 from swarmbus.text import clean_text
 from swarmbus.thinking.hooks import NO_HOOKS, Hooks
 from swarmbus.thinking.limits import DEFAULT_LIMITS, Limits, Repetition
 from swarmbus.thinking.loop import run_loop
-from swarmbus.thinking.loop_state import LoopSetup, LoopState, MessageQueue, Reporter
+from swarmbus.thinking.loop_state import LoopSetup, LoopState, MessageQueue, QueueMode, Reporter
 from swarmbus.thinking.models.base import kept_open
 from swarmbus.thinking.models.registry import resolve_model
 from swarmbus.thinking.output import output_for
@@ -34,11 +47,14 @@ if TYPE_CHECKING:
     from swarmbus.messages import Content
     from swarmbus.thinking.limits import Spending, StopReason
     from swarmbus.thinking.loop_events import LoopEvent
-    from swarmbus.thinking.loop_state import Approve, Observer, QueueMode
+    from swarmbus.thinking.loop_state import Approve, Observer
     from swarmbus.thinking.models.base import Model
     from swarmbus.thinking.tools import Tool
 
 T = TypeVar("T")
+
+ASK_OPTIONS = ("instructions", "tools", "model", "limits", "hooks", "settings", "history", "approve")
+"""The settings that one question of a role's agent may have of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +81,7 @@ class Agent:
     others, and the agent's own history stays as it was before them; each result has its fork.
 
     Raises:
+        TypeError: an argument of the wrong type.
         UnknownModel: nothing resolves the model's name.
         UnknownPrice: `limits.usd` is set, and the model's price is not known.
         ToolDefinitionError: a tool's signature says too little, or two have one name.
@@ -110,13 +127,14 @@ class Agent:
             delivery: the delivery that events name and idempotency keys depend on.
             queues: whether all waiting texts of `steer` and `follow_up` enter together, or one at a time.
         """
+        _require_settings(instructions, hooks, limits, settings, queues)
         self.model = resolve_model(model)
         self.instructions = instructions
         self.tools = toolset(tools)
         self.hooks = hooks
         self.limits = limits
         self.settings = settings
-        self.history: tuple[Message, ...] = tuple(history)
+        self.history = _messages("Agent(history={})", history)
         self._deps = deps
         self._calls = calls
         self._spending = spending
@@ -130,10 +148,12 @@ class Agent:
 
     def steer(self, text: str) -> None:
         """Add a message that enters after the current batch of tools and before the next model call."""
+        require("steer({})", text, str, "a text")
         self._steering.put(text)
 
     def follow_up(self, text: str) -> None:
         """Add a message that enters only when the loop would stop, and keeps it going."""
+        require("follow_up({})", text, str, "a text")
         self._follow_ups.put(text)
 
     @overload
@@ -155,6 +175,7 @@ class Agent:
         Raises:
             AgentStopped: there is no answer; never half of one.
             ModelError: the model layer gave up.
+            TypeError: an argument of the wrong type.
         """
         return await self._run(prompt, output, history, self._on_event)
 
@@ -177,15 +198,18 @@ class Agent:
     async def _run(
         self, prompt: Content, output: Any, history: Sequence[Message] | None, observer: Observer | None
     ) -> AgentResult[Any]:
+        require_prompt("run({})", prompt)
+        setup = self._setup(output)
+        given = self.history if history is None else _messages("run(..., history={})", history)
         run = _Run(forked=history is not None or bool(self._trunk))
         for other in self._trunk:
             other.forked = True
         self._trunk.add(run)
-        state = self._state(self.history if history is None else history, observer)
+        state = self._state(given, observer)
         try:
             await lowlevel.checkpoint()  # runs started together fork from the same history, however fast they end
             async with kept_open(self.model):
-                answer, reason = await run_loop(self._setup(output), state, UserMessage(_clean(prompt)))
+                answer, reason = await run_loop(setup, state, UserMessage(_clean(prompt)))
             return AgentResult(answer, tuple(state.messages), state.usage, reason)
         finally:
             self._trunk.discard(run)
@@ -218,6 +242,36 @@ class Agent:
             approve=self._approve,
             price=self._price,
         )
+
+
+def _require_settings(instructions: Any, hooks: Any, limits: Any, settings: Any, queues: Any) -> None:
+    require("Agent(instructions={})", instructions, str, "a text")
+    require("Agent(hooks={})", hooks, Hooks, "Hooks, such as Hooks(before_tool_call=...)")
+    require("Agent(limits={})", limits, Limits, "Limits, such as Limits(turns=5)")
+    require("Agent(settings={})", settings, ModelSettings, "ModelSettings, such as ModelSettings(temperature=0)")
+    if queues not in get_args(QueueMode):
+        raise refusal("Agent(queues={})", queues, '"all" or "one"')
+
+
+def require_prompt(call: str, prompt: object) -> None:
+    """Refuse what is neither a text nor the parts of a message.
+
+    Raises:
+        TypeError: says so.
+    """
+    parts = prompt if isinstance(prompt, (tuple, list)) else ()
+    if not (isinstance(prompt, str) or (parts and all(isinstance(part, (TextPart, DataPart)) for part in parts))):
+        raise refusal(call, prompt, "a text, or parts such as TextPart and DataPart")
+
+
+def _messages(call: str, history: Any) -> tuple[Message, ...]:
+    """Return a history as a tuple."""
+    if not isinstance(history, Iterable) or isinstance(history, str):
+        raise refusal(call, history, "messages, such as result.messages")
+    messages = tuple(history)
+    for message in messages:
+        require(call, message, (SystemMessage, UserMessage, AssistantMessage, ToolMessage), "messages")
+    return messages
 
 
 def _clean(prompt: Content) -> Content:
@@ -268,17 +322,10 @@ class AgentStream:
                 except Exception as error:  # noqa: BLE001  # raised to whoever iterates, without a group around it
                     failure.append(error)
 
-        problem: Exception | None = None
-        async with anyio.create_task_group() as group:
+        async with background() as group:
             group.start_soon(watch)
             with receive:
-                try:
-                    yield _Events(receive, failure)
-                except Exception as error:  # noqa: BLE001  # raised again below, without a group around it
-                    problem = error
-            group.cancel_scope.cancel()
-        if problem is not None:
-            raise problem
+                yield _Events(receive, failure)
 
 
 class _Events:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from swarmbus.arguments import refusal
 from swarmbus.messages import Message, ModelReply, ModelRequest, ToolCall, Usage
 from swarmbus.thinking.tool_result import ToolResult
 
@@ -84,6 +85,12 @@ class Hooks:
     after_tool_call: Callable[[ToolCall, ToolResult], ToolResult | Awaitable[ToolResult]] | None = None
     prepare_next_turn: Callable[[Progress], Awaitable[NextTurn | None] | NextTurn | None] | None = None
     should_stop: Callable[[Progress], bool | Awaitable[bool]] | None = None
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            hook = getattr(self, item.name)
+            if hook is not None and not callable(hook):
+                raise refusal(f"Hooks({item.name}={{}})", hook, "a function")
 
 
 NO_HOOKS = Hooks()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from swarmbus.arguments import require
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -34,12 +36,16 @@ StopReason = Literal[
 
 
 def _require_positive(limits: Any) -> None:
+    """Refuse what is no limit; what a field takes is read from its annotation."""
     for item in fields(limits):
         value = getattr(limits, item.name)
-        if value is not None and value <= 0:
-            raise ValueError(
-                f"{type(limits).__name__}({item.name}={value!r}): a limit is above 0, or None for no limit"
-            )
+        call = f"{type(limits).__name__}({item.name}={{}})"
+        if value is None and "None" in item.type:
+            continue
+        whole = "float" not in item.type
+        require(call, value, int if whole else (int, float), "a whole number" if whole else "a number")
+        if not value > 0:
+            raise ValueError(f"{call.replace('{}', repr(value))}: a limit is above 0, or None for no limit")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import pydantic_core
-from pydantic import TypeAdapter, ValidationError
+from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
+from swarmbus.arguments import shown
 from swarmbus.messages import OutputSpec, ToolSpec
 from swarmbus.thinking.models.base import ANSWER_TOOL, RESULT_FIELD, OutputMode
 from swarmbus.thinking.schema import schema_of
@@ -80,10 +81,30 @@ class Output(Generic[T]):
         return self._adapter.validate_json(pydantic_core.to_json(value))
 
 
-def output_for(form: Any) -> Output[Any] | None:
-    """Return the form of an answer of a type, made once per type; None for plain text."""
+def output_for(form: Any, call: str = "output={}") -> Output[Any] | None:
+    """Return the form of an answer of a type, made once per type; None for plain text.
+
+    Args:
+        form: the type.
+        call: how it was given, with `{}` in its place, for messages.
+
+    Raises:
+        TypeError: it is no type that JSON can hold.
+    """
     if form is str:
         return None
+    if form is None or isinstance(form, str):
+        hint = f": {call.replace('{}', form)}" if form else "; leave it out where the answer is a text"
+        raise TypeError(f"{call.replace('{}', repr(form))} takes a type itself{hint}")
+    try:
+        return _made(form)
+    except PydanticUserError as error:
+        told = error.message.partition(". ")[0]
+        wanted = "a type that JSON can hold, such as int, list[str] or a pydantic model"
+        raise TypeError(f"{call.replace('{}', shown(form))} takes {wanted}: {told}") from error
+
+
+def _made(form: Any) -> Output[Any]:
     try:
         return _cached_output(form)
     except TypeError:  # the form can't be hashed, such as an annotation with a list in it

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, Self, overload
+from types import NoneType
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, get_args, overload
 
 from typing_extensions import TypeVar
 
+from swarmbus.arguments import refusal, require, require_seconds, shown
 from swarmbus.errors import ToolDefinitionError, ToolError
 from swarmbus.messages import ToolSpec
+from swarmbus.text import did_you_mean
 from swarmbus.thinking.context import estimate_tools
 from swarmbus.thinking.signature import Signature, read_signature
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -93,6 +93,17 @@ class ToolOptions:
     effects: Effects | None = None
     approval: bool = False
 
+    def __post_init__(self) -> None:
+        require("@tool(name={})", self.name, (str, NoneType), "a text")
+        require_seconds("@tool(timeout={})", self.timeout)
+        require("@tool(max_result={})", self.max_result, int, "a number of characters")
+        if not (self.project is None or callable(self.project)):
+            raise refusal("@tool(project={})", self.project, "a function of what the tool returned")
+        if self.effects not in (None, *get_args(Effects)):
+            raise refusal("@tool(effects={})", self.effects, f"one of {', '.join(get_args(Effects))}")
+        for flag in ("sequential", "approval"):
+            require(f"@tool({flag}={{}})", getattr(self, flag), bool, "True or False")
+
 
 class Tool(Generic[P, R]):
     """A function that a model may call; calling it yourself runs the function.
@@ -108,6 +119,9 @@ class Tool(Generic[P, R]):
         owner: Any = None,
         local_names: Mapping[str, Any] | None = None,
     ) -> None:
+        given: Any = function
+        if not callable(given) or isinstance(given, type) or not hasattr(given, "__qualname__"):
+            raise ToolDefinitionError(f"{shown(given)} can't be a tool; give a function or a method")
         self.function = function
         self.options = options
         self.name = options.name or function.__name__
@@ -194,10 +208,16 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     `Args:` section or from `Annotated[..., Field(description=...)]`. A parameter annotated `ToolContext` is given
     the context and is not shown to the model. A function that is not async runs in a worker thread.
     """
+    if isinstance(function, str):
+        raise ToolDefinitionError(f"@tool({function!r}) takes a function; a name is given as @tool(name={function!r})")
+    known = [option.name for option in fields(ToolOptions)]
+    for option in options:
+        if option not in known:
+            raise TypeError(f"@tool has no option {option!r}{did_you_mean(option, known)}; it takes {', '.join(known)}")
     caller = sys._getframe(1).f_locals  # noqa: SLF001  # annotations kept as text may name the caller's locals
 
     def decorate(decorated: Callable[..., Any]) -> Tool[..., Any]:
-        local_names = dict(caller) if "<locals>" in decorated.__qualname__ else None
+        local_names = dict(caller) if "<locals>" in getattr(decorated, "__qualname__", "") else None
         return Tool(decorated, ToolOptions(**options), local_names=local_names)
 
     return decorate if function is None else decorate(function)
@@ -208,7 +228,11 @@ def toolset(tools: Iterable[Tool[..., Any] | Callable[..., Any]]) -> dict[str, T
 
     Raises:
         ToolDefinitionError: two tools have one name, a method has no instance, or a signature says too little.
+        TypeError: these are no tools.
     """
+    given: Any = tools
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise refusal("tools={}", given, "a list of tools, such as [search]")
     found: dict[str, Tool[..., Any]] = {}
     for item in tools:
         made = item if isinstance(item, Tool) else Tool(item)

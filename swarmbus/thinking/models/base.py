@@ -42,6 +42,9 @@ class ModelProfile:
 
 DEFAULT_PROFILE = ModelProfile()
 
+MODEL_WANTED = 'a model, or the name of one such as "openai:gpt-5-mini"'
+"""What messages say where something else was given as a model."""
+
 
 class Model(Protocol):
     """Whatever answers requests.
@@ -61,6 +64,11 @@ class Model(Protocol):
             ModelError: there is no complete answer; it says by its class why.
         """
         ...
+
+
+def is_model(candidate: object) -> bool:
+    """Whether this answers requests; a class does not, its instances may."""
+    return not isinstance(candidate, type) and callable(getattr(candidate, "stream", None))
 
 
 def profile_of(model: Model) -> ModelProfile:

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
+from swarmbus.arguments import refusal
 from swarmbus.errors import AnswerFiltered, ModelError, ModelsSwitchedOff
 from swarmbus.messages import Restarted
-from swarmbus.thinking.models.base import ModelProfile, closing, kept_open, profile_of
+from swarmbus.thinking.models.base import ModelProfile, closing, is_model, kept_open, profile_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +25,14 @@ class FallbackModel:
     """Asks the first model, and the next one whenever one fails."""
 
     def __init__(self, models: Sequence[Model]) -> None:
+        if not isinstance(models, (list, tuple)):
+            raise refusal("FallbackModel({})", models, "a list of models")
         if not models:
             raise ValueError("a fallback needs at least one model")
+        for model in models:
+            if not is_model(model):
+                wanted = 'models; of names, resolve_model("openai:a | openai:b") makes them'
+                raise refusal("FallbackModel([{}])", model, wanted)
         self._models = tuple(models)
         self.profile = _common(self._models)
 

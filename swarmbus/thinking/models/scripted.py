@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pydantic_core
+from pydantic import BaseModel
 
+from swarmbus.arguments import refusal, require_text, shown
 from swarmbus.errors import ScriptEnded
 from swarmbus.messages import (
     AssistantMessage,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 def call(name: str, /, **arguments: Any) -> ToolCall:
     """Return a tool call for a script; the model gives it an id when it is its turn."""
+    require_text("call({}, ...)", name, "the name of a tool")
     return ToolCall(id="", name=name, arguments=arguments_text(arguments))
 
 
@@ -44,6 +47,10 @@ class ScriptedModel:
     def __init__(
         self, replies: Iterable[Any], *, name: str = "scripted", profile: ModelProfile = DEFAULT_PROFILE
     ) -> None:
+        given: Any = replies
+        if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping, BaseModel)):
+            raise refusal("ScriptedModel({})", given, f"a list of replies: ScriptedModel([{shown(given)}])")
+        require_text("ScriptedModel(name={})", name)
         self._replies = list(replies)
         self._name = name
         self.profile = profile
@@ -64,8 +71,8 @@ class ScriptedModel:
         self.requests.append(request)
         if number >= len(self._replies):
             raise ScriptEnded(
-                f"{self._name} has {len(self._replies)} replies and was asked for one more; "
-                f"the last message was: {request.messages[-1].content!r}"
+                f"{self._name} used all {len(self._replies)} of its replies and was asked for one more: add a reply to "
+                f"ScriptedModel([...]); the last message was: {request.messages[-1].content!r}"
             )
         reply = _reply(await _evaluate(self._replies[number], request), request)
         message = reply.message

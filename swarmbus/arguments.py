@@ -1,0 +1,88 @@
+"""What users pass: an argument of the wrong type is refused where it is given, in words that say what to give instead.
+
+A call is written as its author would write it, with `{}` where the argument stands: `Swarm(limits={})`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from types import UnionType
+
+
+def require(call: str, value: object, kinds: type | tuple[type, ...] | UnionType, wanted: str) -> None:
+    """Refuse an argument that is no instance of these classes.
+
+    Raises:
+        TypeError: says that the call takes what is `wanted`.
+    """
+    if not isinstance(value, kinds):
+        raise refusal(call, value, wanted)
+
+
+def require_text(call: str, value: object, wanted: str = "a text") -> None:
+    """Refuse what is no text, and an empty one.
+
+    Raises:
+        TypeError: it is none.
+        ValueError: it is empty.
+    """
+    require(call, value, str, wanted)
+    if not value:
+        raise ValueError(f"{call.replace('{}', repr(value))} takes {wanted} that is not empty")
+
+
+def require_seconds(call: str, value: object, *, zero: bool = False) -> None:
+    """Refuse what is no number of seconds above 0, or from 0 on; None and infinity say that there is no limit.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError: it is out of range.
+    """
+    wanted = "a number of seconds, from 0" if zero else "a number of seconds, above 0"
+    if value is None:
+        return
+    require(call, value, (int, float), wanted)
+    assert isinstance(value, (int, float))
+    if math.isnan(value) or value < 0 or (value == 0 and not zero):
+        raise ValueError(f"{call.replace('{}', repr(value))} takes {wanted}")
+
+
+def require_manager(call: str, returned: object) -> None:
+    """Refuse what a function returned that has to return an async context manager.
+
+    Raises:
+        TypeError: says how to write it.
+    """
+    if hasattr(type(returned), "__aenter__"):
+        return
+    if inspect.iscoroutine(returned):
+        returned.close()
+    raise TypeError(
+        f"{call} has to return an async context manager, and returned {shown(type(returned))}; "
+        "write it as an async function with one yield, below @asynccontextmanager"
+    )
+
+
+def refusal(call: str, value: object, wanted: str) -> TypeError:
+    """Return the error for an argument of the wrong type; a class is told from its instances."""
+    hint = ""
+    if isinstance(value, type) and value.__module__ != "builtins":
+        hint = f"; {value.__name__} is a class: give an instance, {value.__name__}{_arguments(value)}"
+    return TypeError(f"{call.replace('{}', shown(value))} takes {wanted}{hint}")
+
+
+def _arguments(cls: type) -> str:
+    try:
+        parameters = inspect.signature(cls).parameters.values()
+    except (TypeError, ValueError):  # written in C
+        return "(...)"
+    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = any(each.default is each.empty and each.kind not in optional for each in parameters)
+    return "(...)" if needed else "()"
+
+
+def shown(value: object) -> str:
+    """Return a value as messages show it: a class by its name, all else as Python writes it, cut where it is long."""
+    written = value.__name__ if isinstance(value, type) else repr(value)
+    return written if len(written) <= 80 else f"{written[:77]}..."
