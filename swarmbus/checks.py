@@ -13,12 +13,13 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
+from swarmbus.arguments import shown
 from swarmbus.codes import CODES, finding
 from swarmbus.events import Event, HandlerFailed, event_name
 from swarmbus.flow import FLOW_RULES
 from swarmbus.reach import Reach, publishes
 from swarmbus.results import Finding
-from swarmbus.table import SYSTEM, Entry, EventTable, External, Party, address, is_event, parties, row_text
+from swarmbus.table import SYSTEM, Entry, EventTable, External, Party, address, is_event, meant, parties, row_text
 from swarmbus.text import did_you_mean
 from swarmbus.wiring import HandlerWiring, RoleWiring
 
@@ -27,10 +28,10 @@ __all__ = ["CODES", "check"]
 Rule = Callable[[Reach], Iterator[Finding]]
 
 
-def check(roles: Sequence[RoleWiring], table: EventTable[Any]) -> list[Finding]:
-    """Return every finding, errors first, then by code, then in the order of table and wiring."""
+def check(roles: Sequence[RoleWiring], table: EventTable[Any], others: Iterable[Finding] = ()) -> list[Finding]:
+    """Return every finding, those that others made too: errors first, then by code, then in the order of the table."""
     swarm = Reach(_one_per_name(roles), table)
-    found = list(_same_names(roles))
+    found = [*_same_names(roles), *others]
     for rule in (*RULES, *FLOW_RULES):
         found += rule(swarm)
     return sorted(dict.fromkeys(found), key=lambda each: (each.severity != "error", each.code))
@@ -145,13 +146,27 @@ def in_table_but_not_published(swarm: Reach) -> Iterator[Finding]:
 def unknown_parties(swarm: Reach) -> Iterator[Finding]:
     """SB105: a row names a role that the swarm does not have."""
     for index, row in enumerate(swarm.table.rows):
-        for party in dict.fromkeys((*parties(row.publishers), *parties(row.handlers))):
-            if isinstance(party, (Party, External)) or party in swarm.roles:
+        found: list[object] = []
+        for party in (*parties(row.publishers), *parties(row.handlers)):
+            if isinstance(party, (Party, External)) or party in list(swarm.roles) or party in found:
                 continue
-            near = did_you_mean(party, swarm.roles) if isinstance(party, str) else ""
-            told = f"row {index + 1} of the event table names {party!r}, which is no role of the swarm{near}"
-            hint = f"the roles are {', '.join(swarm.roles) or 'none'}; programs outside are External(...)"
-            yield finding("SB105", told, hint, role=str(party), event=_name_of(row.event), where=swarm.table.where)
+            found.append(party)
+            near, hint = _whom(party, swarm)
+            told = f"row {index + 1} of the event table names {shown(party)}, which is no role of the swarm{near}"
+            named = party if isinstance(party, str) else shown(party)
+            yield finding("SB105", told, hint, role=named, event=_name_of(row.event), where=swarm.table.where)
+
+
+def _whom(party: object, swarm: Reach) -> tuple[str, str]:
+    """Say whom a row means by what is no party of it, and what to write."""
+    other = meant(party, swarm.roles)
+    if isinstance(other, Party):
+        name = other.name.upper()
+        return f" (did you mean `{name}`?)", f"write {name} without quotes; `from swarmbus import {name}`"
+    if other is not None and not isinstance(party, str):
+        return "", f'write the name of the role: "{address(other)}"'
+    hint = f"the roles are {', '.join(swarm.roles) or 'none'}, several in a tuple; programs outside are External(...)"
+    return f" (did you mean `{address(other)}`?)" if other else "", hint
 
 
 def duplicate_rows(swarm: Reach) -> Iterator[Finding]:
@@ -351,7 +366,7 @@ def _full_name(cls: type) -> str:
 def _event_hint(candidate: object) -> str:
     if isinstance(candidate, type):
         return f"derive it from Event: class {candidate.__name__}(Event)"
-    return "name the event class itself"
+    return "name the event class itself" + (f": {type(candidate).__name__}" if isinstance(candidate, Event) else "")
 
 
 def _tool_name(tool: object) -> str:

@@ -24,7 +24,9 @@ CODES: dict[str, Code] = {
     "SB104": Code(
         "in the table, not published", "error", "A row has a role publish an event that no handler of it publishes."
     ),
-    "SB105": Code("unknown role", "error", "A row names a role that the swarm does not have."),
+    "SB105": Code(
+        "unknown role", "error", "A row, or the mapping given as model=, names a role that the swarm does not have."
+    ),
     "SB106": Code("duplicate row", "error", "The table says the same twice."),
     "SB107": Code("not an event", "error", "A row or an annotation names a class that does not derive from Event."),
     "SB108": Code(
@@ -79,7 +81,9 @@ CODES: dict[str, Code] = {
     "SB302": Code(
         "item of another type", "error", "The items of the field that `each` names do not fit the handler's parameter."
     ),
-    "SB303": Code("join out of reach", "error", "Nothing below a join's opener can publish its contribution."),
+    "SB303": Code(
+        "join out of reach", "error", "Nothing that follows from the event in per= can publish what the join waits for."
+    ),
     "SB304": Code(
         "join inside itself ends the run",
         "error",

@@ -147,7 +147,7 @@ def joins_out_of_reach(swarm: Reach) -> Iterator[Finding]:
                     f"{join.qualified} joins {contribution.__name__} per {join.opener.__name__}, but nothing that "
                     f"{join.opener.__name__} leads to publishes {contribution.__name__} to {join.role}"
                 )
-                hint = f"name the opener from which {contribution.__name__} follows, or add the missing row"
+                hint = f"name in per= an event from which {contribution.__name__} follows, or add the missing row"
                 yield finding("SB303", told, hint, role=join.role, event=contribution.__name__, where=join.where)
 
 

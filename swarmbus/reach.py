@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from swarmbus.events import Event
-from swarmbus.table import CLIENT, Address, Entry, EventTable
-from swarmbus.text import near_match
+from swarmbus.table import CLIENT, Address, Entry, EventTable, External, Party, Row, meant, parties
 from swarmbus.wiring import HandlerWiring, RoleWiring
 
 
@@ -39,7 +38,7 @@ class Reach:
         self.roles = {role.name: role for role in roles}
         self.handlers = tuple(handler for role in roles for handler in role.handlers)
         self.table = table
-        self.entries = tuple(_as_meant(entry, self.roles) for entry in table.entries)
+        self.entries = tuple(_as_meant(entry, table.rows[entry.index], self.roles) for entry in table.entries)
         self._steps: dict[str, tuple[Step, ...]] = {
             handler.qualified: tuple(self._steps_from(handler)) for handler in self.handlers
         }
@@ -180,10 +179,16 @@ def _starts(step: Step) -> bool:
     return step.handler.kind == "on" or step.opens
 
 
-def _as_meant(entry: Entry, roles: Mapping[str, RoleWiring]) -> Entry:
-    def meant(party: Address) -> Address:
-        if not isinstance(party, str) or party in roles:
-            return party
-        return near_match(party, roles) or party
+def _as_meant(entry: Entry, row: Row, roles: Mapping[str, RoleWiring]) -> Entry:
+    def as_meant(named: object) -> tuple[Address, ...]:
+        found: list[Address] = []
+        for party in parties(named):
+            if isinstance(party, (Party, External)) or party in list(roles):
+                found.append(party)
+            elif (other := meant(party, roles)) is not None and other not in found:
+                found.append(other)
+            elif isinstance(party, str) and other is None:
+                found.append(party)
+        return tuple(found)
 
-    return replace(entry, publishers=tuple(map(meant, entry.publishers)), handlers=tuple(map(meant, entry.handlers)))
+    return replace(entry, publishers=as_meant(row.publishers), handlers=as_meant(row.handlers))

@@ -6,12 +6,15 @@ Plain data. Whether the code does what the table says is found out by `checks`.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeAlias
 
 from typing_extensions import TypeVar
 
+from swarmbus.arguments import refusal, require_text, shown
 from swarmbus.events import Event
+from swarmbus.text import near_match
 
 R = TypeVar("R", bound=Event, default=Event)
 
@@ -33,6 +36,9 @@ class External:
     """A program outside the swarm that publishes or handles events."""
 
     name: str
+
+    def __post_init__(self) -> None:
+        require_text("External({})", self.name, "the name of a program")
 
     @property
     def address(self) -> str:
@@ -91,13 +97,20 @@ class EventTable(Generic[R]):
 
     Raises:
         ValueError: a row is not a tuple of three.
+        TypeError: the result is no class.
     """
 
     def __init__(self, *rows: Row | tuple[Any, Any, Any], result: type[R] | None = None) -> None:
         written: tuple[Any, ...] = rows
         for index, row in enumerate(written):
             if not isinstance(row, tuple) or len(row) != 3:
-                raise ValueError(f"row {index + 1} of the event table is {row!r}; write (publishers, Event, handlers)")
+                many = isinstance(row, (list, tuple)) and row and all(isinstance(each, tuple) for each in row)
+                hint = "EventTable(*rows, result=...)" if many else "(publishers, Event, handlers)"
+                raise ValueError(f"row {index + 1} of the event table is {shown(row)}; write {hint}")
+        written_result: Any = result
+        if written_result is not None and not isinstance(written_result, type):
+            own = f": {type(written_result).__name__}" if isinstance(written_result, Event) else ""
+            raise refusal("EventTable(result={})", written_result, f"an event class itself{own}")
         self.rows = tuple(Row(*row) for row in rows)
         self.result = result
         self.entries = tuple(
@@ -126,6 +139,14 @@ def address(party: Address) -> str:
 def parties(named: object) -> tuple[object, ...]:
     """Return what a row says about publishers or handlers as a tuple."""
     return tuple(named) if isinstance(named, (tuple, list)) else (named,)
+
+
+def meant(party: object, roles: Iterable[str]) -> Address | None:
+    """Return whom a row means by what is no party: CLIENT or SYSTEM as text, a role itself, or a name misspelt."""
+    if isinstance(party, str):
+        return {"client": CLIENT, "system": SYSTEM}.get(party.lower()) or near_match(party, roles)
+    name = getattr(party, "name", None)  # a role, or the class of one
+    return name if isinstance(name, str) and name in roles else None
 
 
 def known(named: object) -> tuple[Address, ...]:

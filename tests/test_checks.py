@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import pytest
 from swarms import mended, twelve_faults
 
+import swarmbus
 from swarmbus.checks import CODES, check
 from swarmbus.events import Event, HandlerFailed
 from swarmbus.handlers import Retry, join, on
@@ -84,6 +87,8 @@ def test_a_sound_swarm_has_no_finding() -> None:
 
 def test_every_code_is_documented() -> None:
     assert list(CODES) == sorted(CODES)
+    written = "".join(path.read_text(encoding="utf-8") for path in Path(swarmbus.__file__).parent.rglob("*.py"))
+    assert set(CODES) == set(re.findall(r'"(SB\d{3})"', written))
     for code in CODES.values():
         assert code.title
         assert code.explanation.endswith(".")
@@ -165,10 +170,48 @@ def test_an_unknown_role_names_its_near_match_and_nothing_that_follows_from_it()
     assert codes(findings(done=("executer", StepDone, "agregator"))) == ["SB105", "SB105"]
 
 
-def test_a_role_class_in_a_row_is_no_party() -> None:
-    found = findings(done=("executor", StepDone, ("aggregator", Aggregator)))
-    assert codes(found) == ["SB105"]
-    assert "Aggregator" in found[0].message
+@pytest.mark.parametrize("party", [Aggregator, Aggregator()], ids=["class", "instance"])
+def test_a_role_itself_in_a_row_is_no_party(party: Any) -> None:
+    for handlers in (("aggregator", party), party):
+        (found,) = findings(done=("executor", StepDone, handlers))
+        assert (found.code, found.hint) == ("SB105", 'write the name of the role: "aggregator"')
+        assert "ggregator" in found.message
+
+
+@pytest.mark.parametrize(
+    ("row", "written", "meant"),
+    [
+        (("client", Asked, "planner"), "client", "CLIENT"),
+        (("CLIENT", Asked, "planner"), "CLIENT", "CLIENT"),
+        (("Client", Asked, "planner"), "Client", "CLIENT"),
+    ],
+    ids=str,
+)
+def test_the_client_as_a_text_is_told_from_the_client(row: Any, written: str, meant: str) -> None:
+    (found,) = findings(asked=row)
+    assert found.message == (
+        f"row 1 of the event table names {written!r}, which is no role of the swarm (did you mean `{meant}`?)"
+    )
+    assert found.hint == f"write {meant} without quotes; `from swarmbus import {meant}`"
+
+
+def test_the_framework_as_a_text_is_told_from_the_framework() -> None:
+    class Mending(Planner):
+        name = "planner"
+
+        @on
+        async def mend(self, event: HandlerFailed) -> TaskPlanned | None: ...
+
+    (found,) = findings(Mending(), Executor(), Aggregator(), failed=("system", HandlerFailed, "planner"))
+    assert (found.code, found.hint) == ("SB105", "write SYSTEM without quotes; `from swarmbus import SYSTEM`")
+
+
+@pytest.mark.parametrize("party", [{"aggregator"}, None, External], ids=str)
+def test_what_can_be_no_party_is_a_finding(party: Any) -> None:
+    found = [finding for finding in findings(done=("executor", StepDone, party)) if finding.code == "SB105"]
+    assert len(found) == 1
+    assert found[0].hint is not None
+    assert "several in a tuple; programs outside are External(...)" in found[0].hint
 
 
 def test_duplicate_rows() -> None:
