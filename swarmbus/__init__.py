@@ -1,71 +1,28 @@
-"""swarmbus: multi-agent work on a typed event bus whose wiring is checked before the run."""
+"""swarmbus: multi-agent work on a typed event bus whose wiring is checked before the run.
 
-from swarmbus.errors import (
-    AgentStopped,
-    LimitReached,
-    Retryable,
-    RunCancelled,
-    RunFailed,
-    RunStalled,
-    RunStopped,
-    RunTimedOut,
-    SwarmbusError,
-    WiringError,
-)
-from swarmbus.events import Event, HandlerFailed
-from swarmbus.frozen import FrozenDict
-from swarmbus.handlers import Retry, join, on
-from swarmbus.live_swarm import LiveSwarm
-from swarmbus.results import FailedItem, Failure, Finding, Joined, Lifecycle, MissingItem, RunResult
-from swarmbus.role import Role
-from swarmbus.role_context import RoleContext
-from swarmbus.run import Run
-from swarmbus.swarm import Swarm
-from swarmbus.table import CLIENT, SYSTEM, EventTable, External, Row
-from swarmbus.thinking.agent import Agent, AgentResult
-from swarmbus.thinking.hooks import Hooks
-from swarmbus.thinking.limits import Budget, Limits
-from swarmbus.thinking.tools import ToolContext, tool
+Its names are listed in `swarmbus.exports`, which is loaded when the first of them is asked for: it takes over half a
+second, and the command line wants to hear a Ctrl-C before.
+"""
 
-__all__ = [
-    "CLIENT",
-    "SYSTEM",
-    "Agent",
-    "AgentResult",
-    "AgentStopped",
-    "Budget",
-    "Event",
-    "EventTable",
-    "External",
-    "FailedItem",
-    "Failure",
-    "Finding",
-    "FrozenDict",
-    "HandlerFailed",
-    "Hooks",
-    "Joined",
-    "Lifecycle",
-    "LimitReached",
-    "Limits",
-    "LiveSwarm",
-    "MissingItem",
-    "Retry",
-    "Retryable",
-    "Role",
-    "RoleContext",
-    "Row",
-    "Run",
-    "RunCancelled",
-    "RunFailed",
-    "RunResult",
-    "RunStalled",
-    "RunStopped",
-    "RunTimedOut",
-    "Swarm",
-    "SwarmbusError",
-    "ToolContext",
-    "WiringError",
-    "join",
-    "on",
-    "tool",
-]
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from swarmbus.exports import *  # noqa: F403  # as `__all__` there says
+    from swarmbus.exports import __all__ as __all__
+else:
+
+    def __getattr__(name: str) -> object:
+        """Return a name that is asked for the first time, having loaded them all."""
+        if name == "__all__" or not name.startswith("__"):
+            from importlib import import_module  # noqa: PLC0415  # it is none of the names
+
+            exports = import_module("swarmbus.exports")
+            globals().update({name: getattr(exports, name) for name in ("__all__", *exports.__all__)})
+            if name in globals():
+                return globals()[name]
+        raise AttributeError(f"module 'swarmbus' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        """Return all names, for those who look around."""
+        __getattr__("__all__")
+        return sorted(globals())

@@ -468,6 +468,18 @@ def test_a_signal_before_there_is_a_run_ends_without_a_traceback(number: int, co
     assert process.returncode == code
 
 
+def test_a_signal_while_the_program_is_loaded_ends_without_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "pydantic.py").write_text(
+        "import sys, time\nprint('loading', file=sys.stderr, flush=True)\ntime.sleep(60)\n"
+    )
+    loading = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(TESTS.parent)])}
+    with start("check", "analysis", env=loading) as process:
+        read_until(process, "loading")
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=50) == ("", "")
+    assert process.returncode == 130
+
+
 # --- standard output -------------------------------------------------------------------------------------------------
 
 

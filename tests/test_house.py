@@ -47,8 +47,30 @@ def python(code: str) -> str:
 
 @pytest.mark.parametrize("module", ["swarmbus", "roles.standard"])
 def test_an_import_loads_no_heavy_library(module: str) -> None:
-    loaded = python(f"import sys, {module}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))").split()
+    listed = "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    loaded = python(f"import sys; from {module} import *; {listed}").split()
     assert not set(HEAVY) & set(loaded)
+
+
+def test_the_root_and_the_start_of_the_command_line_load_next_to_nothing() -> None:
+    loaded = python("import sys, swarmbus.cli; print(*sorted(sys.modules))").split()
+    assert not {"anyio", "asyncio", "pydantic", "typer"} & set(loaded)
+    assert [name for name in loaded if name.partition(".")[0] == "swarmbus"] == [
+        "swarmbus",
+        "swarmbus.cli",
+        "swarmbus.cli.files",
+        "swarmbus.cli.interrupts",
+        "swarmbus.cli.output",
+        "swarmbus.cli.start",
+    ]
+
+
+def test_the_root_has_its_names_its_modules_and_no_other() -> None:
+    printed = python(
+        "import swarmbus; print(swarmbus.Swarm.__name__, swarmbus.errors.__name__, hasattr(swarmbus, 'Swrm'),"
+        "set(swarmbus.__all__) <= set(dir(swarmbus)))"
+    )
+    assert printed == "Swarm swarmbus.errors False True\n"
 
 
 def test_an_import_prints_nothing_and_opens_nothing() -> None:
@@ -56,7 +78,7 @@ def test_an_import_prints_nothing_and_opens_nothing() -> None:
         import sys, pydantic, anyio, typing_extensions, rpds  # what these do on import is their business
         opened = []
         sys.addaudithook(lambda event, args: opened.append((event, *args)) if event in WATCHED else None)
-        import swarmbus
+        from swarmbus import *
         print(opened)
     """
     watched = '{"socket.connect", "socket.bind", "subprocess.Popen", "os.putenv", "sqlite3.connect", "os.mkdir"}'

@@ -7,7 +7,7 @@ needs of the command line beside typer is here.
 from swarmbus.cli.files import WriteError, unwritable
 from swarmbus.cli.interrupts import GRACE, Stop, stopping
 from swarmbus.cli.output import ExitCode, notice, write_data, write_text
-from swarmbus.cli.program import main
+from swarmbus.cli.start import main
 
 __all__ = [
     "GRACE",

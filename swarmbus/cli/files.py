@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from pathlib import Path
 
@@ -52,7 +51,7 @@ def write_file(path: Path, text: str) -> None:
 
 
 def _replace(target: Path, data: bytes) -> None:
-    beside = target.with_name(f".swarmbus-{secrets.token_hex(8)}")
+    beside = target.with_name(f".swarmbus-{os.urandom(8).hex()}")
     try:
         with beside.open("xb") as file:
             file.write(data)

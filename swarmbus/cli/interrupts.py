@@ -14,8 +14,6 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import anyio
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
@@ -61,6 +59,8 @@ class Stop:
 
     async def wait(self) -> None:
         """Wait until somebody asks for a stop."""
+        import anyio  # noqa: PLC0415  # whoever listens to signals from the start has no time for it
+
         while self.code is None:
             await anyio.wait_readable(self._ours)
 

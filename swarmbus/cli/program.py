@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from importlib.metadata import entry_points, version
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from swarmbus.cli import commands
-from swarmbus.cli.interrupts import Interrupted, exiting
 from swarmbus.cli.output import EXIT_CODES, ExitCode, notice, write_text
 from swarmbus.cli.targets import TargetError, import_module
 from swarmbus.errors import SwarmbusError
@@ -25,20 +23,12 @@ COMMANDS: tuple[Callable[..., None], ...] = (commands.check, commands.table, com
 _ANY_ARGUMENTS = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code.
-
-    Args:
-        arguments: what stands behind the program's name; the process's own by default.
-    """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+def run_program(arguments: Sequence[str]) -> int:
+    """Carry out the command that the arguments name, and return the exit code."""
     try:
-        with exiting():
-            typer.main.get_command(_program(given))(given, prog_name="swarmbus")
+        typer.main.get_command(_program(arguments))(arguments, prog_name="swarmbus")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else ExitCode.DONE
-    except Interrupted as interrupted:
-        return interrupted.code
     except SwarmbusError as error:
         notice(f"{type(error).__name__}: {error}")
     except OSError as error:
