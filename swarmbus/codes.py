@@ -100,6 +100,7 @@ CODES: dict[str, Code] = {
     "SB402": Code(
         "retry repeats a tool", "error", "Retry(fresh=True) forgets recorded calls of a role with an at_most_once tool."
     ),
+    "SB601": Code("unknown model", "error", "A role would ask a model by a name that nothing resolves."),
 }
 """Every code, in order."""
 

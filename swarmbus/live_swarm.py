@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic
 from weakref import WeakValueDictionary
 
 import anyio
 from typing_extensions import TypeVar
 
+from swarmbus.arguments import refusal, require_seconds, require_text
 from swarmbus.delivery.bus import Bus
 from swarmbus.delivery.supervisor import Policy
 from swarmbus.delivery.topology import Topology, compile_topology
 from swarmbus.delivery.transports.base import Station
 from swarmbus.delivery.transports.memory import MemoryTransport
-from swarmbus.errors import SubmitError, UnknownModel
+from swarmbus.errors import SubmitError
 from swarmbus.events import Event, event_name
 from swarmbus.handlers import Retry
 from swarmbus.invocation import Invoker
@@ -23,7 +23,6 @@ from swarmbus.run import Run
 from swarmbus.run_host import RunHost, RunSpending
 from swarmbus.text import clean_event
 from swarmbus.thinking.limits import Budget
-from swarmbus.thinking.models.registry import resolve_model
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -54,9 +53,8 @@ class LiveSwarm(Generic[R]):
         self._group = group
         self._runs: WeakValueDictionary[str, Run[R]] = WeakValueDictionary()
         self._turns: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
-        self._models: dict[str, Model] = {}
+        self._models = swarm.models
         self._open_models = models
-        self._model_settings = (swarm._model_override, swarm._model)  # noqa: SLF001  # settings, and what they open
         self._topology = compile_topology(swarm.wiring, swarm.table)
         roles = {role.name: role for role in swarm.roles}
         stations = [_station(role, wiring) for role, wiring in zip(swarm.roles, swarm.wiring, strict=True)]
@@ -79,9 +77,12 @@ class LiveSwarm(Generic[R]):
 
         Raises:
             SubmitError: the table does not accept the event from the client; no run was made.
+            TypeError, ValueError: a time limit or an id that can't be one.
         """
+        require_seconds("timeout={}", timeout, zero=True)
         if run_id is None:
             return await self._start(uuid.uuid4().hex, event, timeout, deps)
+        require_text("run_id={}", run_id)
         async with self._turn(run_id):
             if (run := self._open(run_id)) is not None:
                 return run
@@ -97,6 +98,7 @@ class LiveSwarm(Generic[R]):
         Raises:
             RecordError: the journal has no such run, or holds what this swarm can't read.
         """
+        require_text("resume({})", run_id, "the id of a run")
         async with self._turn(run_id):
             return self._open(run_id) or await self._restore(run_id)
 
@@ -112,8 +114,9 @@ class LiveSwarm(Generic[R]):
         return run
 
     async def _start(self, run_id: str, event: Event, timeout: float | None, deps: Any) -> Run[R]:
-        if not isinstance(event, Event):
-            raise SubmitError(f"{event!r} is no event; submit an instance of an Event class that the table accepts")
+        given: Any = event
+        if not isinstance(given, Event):
+            raise SubmitError(str(refusal("event={}", given, "an event that the table accepts from the client")))
         accepted = self._topology.submittable("client")
         if type(event) not in accepted:
             names = ", ".join(event_name(cls) for cls in accepted) or "none"
@@ -161,24 +164,9 @@ class LiveSwarm(Generic[R]):
         )
 
     def _model_of(self, role: str) -> Model:
-        model = self._models.get(role)
-        if model is None:
-            own: Any = next((r.model for r in self.swarm.roles if r.name == role), None)
-            setting = _model_setting(role, own, *self._model_settings)
-            if setting is None:
-                raise UnknownModel(f"{role} has no model: give Swarm(model=...), or the role's class a `model`")
-            model = self._models[role] = resolve_model(setting)
-            self._open_models.add(model)
+        model = self._models.of(role)
+        self._open_models.add(model)
         return model
-
-
-def _model_setting(role: str, own: Any, override: Any, default: Any) -> Any:
-    for setting in (override, default):
-        if isinstance(setting, Mapping) and role in setting:
-            return setting[role]
-        if setting is override and setting is not None and not isinstance(setting, Mapping):
-            return setting
-    return own or (default if not isinstance(default, Mapping) else None)
 
 
 def _station(role: Role, wiring: RoleWiring) -> Station:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 import anyio
 
+from swarmbus.task_groups import singly
 from swarmbus.thinking.models.base import kept_open
 
 if TYPE_CHECKING:
@@ -30,7 +31,11 @@ class OpenModels:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
         self._over.set()
-        return await self._group.__aexit__(kind, error, traceback)
+        with singly():
+            if not isinstance(error, Exception):
+                return await self._group.__aexit__(kind, error, traceback)
+            await self._group.__aexit__(None, None, None)
+        return None  # the error goes on by itself, without a group around it
 
     def add(self, model: Model) -> None:
         """Open a model, unless it is open already."""

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from swarmbus.arguments import require_manager
 from swarmbus.messages import Usage
+from swarmbus.task_groups import singly
 from swarmbus.thinking.limits import Limits
 from swarmbus.thinking.prices import price_of
 from swarmbus.thinking.tools import Tool
@@ -159,10 +161,13 @@ class RunHost:
         assert self._factory is not None
         closed = anyio.Event()
         try:
-            async with self._factory(self._opening) as deps:
-                self._closed = closed
-                task_status.started(deps)
-                await self._over.wait()
+            made = self._factory(self._opening)
+            require_manager("the function given as deps=", made)
+            with singly():
+                async with made as deps:
+                    self._closed = closed
+                    task_status.started(deps)
+                    await self._over.wait()
         except Exception as error:  # what is the user's own may fail the run alone, and be told there
             if self._closed is None:
                 raise

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Generic
 
 import anyio
 from typing_extensions import TypeVar
 
+from swarmbus.arguments import refusal, require, require_manager, require_seconds
 from swarmbus.checks import check
 from swarmbus.delivery.clock import Clock, SystemClock
 from swarmbus.delivery.transports.base import Station
@@ -18,9 +18,11 @@ from swarmbus.handlers import Retry
 from swarmbus.live_swarm import LiveSwarm
 from swarmbus.open_models import OpenModels
 from swarmbus.role import Role
+from swarmbus.role_models import RoleModels
+from swarmbus.settings import require_settings
 from swarmbus.table import EventTable
+from swarmbus.task_groups import background
 from swarmbus.thinking.limits import Budget, Limits
-from swarmbus.thinking.models.base import Model
 from swarmbus.wiring import RoleWiring, read_role
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from swarmbus.delivery.transports.base import Transport
     from swarmbus.invocation import Middleware
     from swarmbus.results import Finding, RunResult
+    from swarmbus.role_models import ModelSetting
     from swarmbus.run_host import DepsFactory
 
 R = TypeVar("R", bound=Event, default=Event)
@@ -57,7 +60,7 @@ class Swarm(Generic[R]):
         self,
         *roles: Role,
         table: EventTable[R],
-        model: str | Model | Mapping[str, str | Model] | None = None,
+        model: ModelSetting = None,
         limits: Limits | None = None,
         budget: Budget | None = None,
         retry: Retry | None = None,
@@ -67,11 +70,16 @@ class Swarm(Generic[R]):
         transport: Callable[[list[Station]], Transport] | None = None,
         clock: Clock | None = None,
     ) -> None:
+        for role in roles:
+            many = isinstance(role, (list, tuple))
+            require("Swarm({}, table=...)", role, Role, "roles one by one: Swarm(*roles, ...)" if many else "roles")
+        require_settings("Swarm", table=table, model=model, limits=limits, budget=budget, retry=retry, timeout=timeout)
+        require_settings("Swarm", deps=deps, journal=journal, transport=transport, clock=clock)
         self.roles = roles
         self.table = table
         self.middleware: list[Middleware] = []
         self._model = model
-        self._model_override: str | Model | Mapping[str, str | Model] | None = None
+        self._model_override: ModelSetting = None
         self._limits = limits
         self._budget = budget
         self._retry = retry
@@ -89,15 +97,20 @@ class Swarm(Generic[R]):
             self._wiring = tuple(read_role(role) for role in self.roles)
         return self._wiring
 
+    @property
+    def models(self) -> RoleModels:
+        """The models that the roles would ask now."""
+        return RoleModels(self.roles, self._model, self._model_override)
+
     def check(self) -> list[Finding]:
         """Compare wiring and table, and return every finding, errors first. Calls no model and runs no tool."""
-        return check(self.wiring, self.table)
+        return check(self.wiring, self.table, self.models.findings())
 
     @contextmanager
     def override(
         self,
         *,
-        model: str | Model | Mapping[str, str | Model] | None = None,
+        model: ModelSetting = None,
         deps: DepsFactory | None = None,
         clock: Clock | None = None,
         journal: Journal | None = None,
@@ -106,6 +119,7 @@ class Swarm(Generic[R]):
 
         The model takes the place of the roles' own models too.
         """
+        require_settings("override", model=model, deps=deps, clock=clock, journal=journal)
         kept = (self._model_override, self._deps, self._clock, self._journal)
         self._model_override = model if model is not None else self._model_override
         self._deps = deps or self._deps
@@ -126,26 +140,23 @@ class Swarm(Generic[R]):
         Raises:
             WiringError: the wiring has errors; nothing was started.
         """
+        require_seconds("open(grace={})", grace, zero=True)
         findings = self.check()
         if any(finding.severity == "error" for finding in findings):
             raise WiringError(findings)
-        error: Exception | None = None
+        for wrap in self.middleware:
+            if not callable(wrap):
+                raise refusal("swarm.middleware.append({})", wrap, "a function of context, event and call_next")
         async with AsyncExitStack() as stack:
             for role in self.roles:
-                await stack.enter_async_context(role.lifespan())
+                await stack.enter_async_context(_resources(role))
                 stack.enter_context(_running(role))
             models = await stack.enter_async_context(OpenModels())
-            async with anyio.create_task_group() as group:
-                live = LiveSwarm(self, group, models, grace)
-                await group.start(live.bus.serve)
-                try:
-                    yield live
-                    await live.bus.endings.drain()
-                except Exception as raised:  # noqa: BLE001  # raised again below, outside the task group
-                    error = raised
-                group.cancel_scope.cancel()
-        if error is not None:
-            raise error
+            group = await stack.enter_async_context(background())
+            live = LiveSwarm(self, group, models, grace)
+            await group.start(live.bus.serve)
+            yield live
+            await live.bus.endings.drain()
 
     async def run(
         self, event: Event, *, timeout: float | None = None, run_id: str | None = None, deps: Any = None
@@ -165,12 +176,34 @@ class Swarm(Generic[R]):
     def run_sync(
         self, event: Event, *, timeout: float | None = None, run_id: str | None = None, deps: Any = None
     ) -> RunResult[R]:
-        """Do what `run` does, for code that is not async."""
+        """Do what `run` does, for code that is not async.
+
+        Raises:
+            RuntimeError: an event loop is running here, as in a notebook.
+        """
+        if _runs_in_event_loop():
+            raise RuntimeError(
+                "an event loop is running here already: write `await swarm.run(...)` instead of run_sync"
+            )
 
         async def main() -> RunResult[R]:
             return await self.run(event, timeout=timeout, run_id=run_id, deps=deps)
 
         return anyio.run(main)
+
+
+def _runs_in_event_loop() -> bool:
+    try:
+        anyio.current_time()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _resources(role: Role) -> AbstractAsyncContextManager[None]:
+    opened = role.lifespan()
+    require_manager(f"{role.name}.lifespan()", opened)
+    return opened
 
 
 @contextmanager
