@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 QUESTION = "Question: "
 DOCUMENTS = "Documents: "
 CLAIM = "Claim "
+WHOLE = "Write the report."
+PART = "Write this part of the report. It will be joined with other parts, and written anew then."
 
 LISTED = 200
 """Documents that a planner is told by name; of more it is told how many there are."""
@@ -115,10 +117,19 @@ def step_prompt(step: StepReady) -> str:
     return f"{step.text}{expected}{found}"
 
 
-def report_prompt(question: str, claims: Iterable[QuotedClaim], titles: Mapping[str, str]) -> str:
-    """Return what the aggregator is asked for one batch of claims, the documents' titles by their ids beside them."""
+def report_prompt(
+    question: str, claims: Iterable[QuotedClaim], titles: Mapping[str, str], *, whole: bool = True
+) -> str:
+    """Return what the aggregator is asked for a batch of claims.
+
+    Args:
+        question: what the report is to answer.
+        claims: the batch.
+        titles: the documents' titles by their ids.
+        whole: whether these are all claims that are left.
+    """
     lines = "\n\n".join(f"{CLAIM}{number}: {_claim(claim, titles)}" for number, claim in enumerate(claims, start=1))
-    return f"{QUESTION}{one_line(question)}\n\n{lines}\n\nWrite the report."
+    return f"{QUESTION}{one_line(question)}\n\n{lines}\n\n{WHOLE if whole else PART}"
 
 
 def one_line(text: str) -> str:

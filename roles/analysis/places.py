@@ -199,7 +199,8 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
 
 def _printed_paragraphs(text: str, start: int, end: int) -> Iterator[Span]:
     lines = list(_lines(text, start, end))
-    width = max((stop - begin for begin, stop in lines), default=0)
+    lengths = sorted(stop - begin for begin, stop in lines)
+    width = lengths[len(lengths) * 9 // 10] if lengths else 0  # a few lines reach beyond the column
     opened = start
     for (begin, stop), (following, _) in pairwise(lines):
         short = stop - begin < 0.75 * width

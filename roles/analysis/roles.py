@@ -50,7 +50,7 @@ DOCUMENT_STEP = "read-"
 
 BATCH = 24_000
 """Characters of claims that the aggregator is shown at once."""
-BATCH_CLAIMS = 12
+BATCH_CLAIMS = 20
 """Claims that it may make of one batch."""
 QUOTES = 6
 """Quotations that a claim of the report keeps."""
@@ -151,16 +151,18 @@ class AnalysisAggregator(Role):
         titles = {document.id: document.title for document in ctx.deps.documents}
         summary = "" if claims else "The documents that could be read say nothing about the question."
         while claims:
-            batches = _batches(claims)
+            batches = claim_batches(claims)
             merged: list[QuotedClaim] = []
             for number, batch in enumerate(batches, start=1):
                 ctx.progress(f"report: part {number} of {len(batches)}")
-                draft = await ctx.ask(report_prompt(plan.task, batch, titles), output=ReportDraft, history=())
+                prompt = report_prompt(plan.task, batch, titles, whole=len(batches) == 1)
+                draft = await ctx.ask(prompt, output=ReportDraft, history=())
                 most = BATCH_CLAIMS if len(batches) == 1 else max(1, min(BATCH_CLAIMS, len(batch) // 2))
                 merged += _merged(draft, batch, most, notes)
                 summary = draft.summary
+            settled = len(batches) == 1 or len(merged) >= len(claims)
             claims = merged
-            if len(batches) == 1:
+            if settled:
                 break
         ended = tuple(map(without_details, steps))
         return AnalysisReady(
@@ -182,17 +184,18 @@ def _checked(store: DocumentStore, draft: ClaimDraft) -> tuple[QuotedClaim | Non
     return QuotedClaim(text=draft.text, quotes=kept), faults
 
 
-def _batches(claims: Sequence[QuotedClaim]) -> list[list[QuotedClaim]]:
-    batches: list[list[QuotedClaim]] = [[]]
-    size = 0
-    for claim in claims:
-        length = len(claim.text) + sum(len(quote.text) + 40 for quote in claim.quotes) + 20
-        if batches[-1] and size + length > BATCH:
-            batches.append([])
-            size = 0
-        batches[-1].append(claim)
-        size += length
-    return batches
+def claim_batches(claims: Sequence[QuotedClaim]) -> list[Sequence[QuotedClaim]]:
+    """Deal the claims out over as few batches as hold them, so that what belongs together has its best in each."""
+    total = sum(map(_length, claims))
+    number = min(-(-total // BATCH), len(claims))
+    while number < len(claims) and any(sum(map(_length, claims[at::number])) > BATCH for at in range(number)):
+        number += 1
+    return [claims[at::number] for at in range(number)]
+
+
+def _length(claim: QuotedClaim) -> int:
+    """About how many characters of a prompt a claim takes."""
+    return len(claim.text) + sum(len(quote.text) + 40 for quote in claim.quotes) + 20
 
 
 def _merged(draft: ReportDraft, batch: Sequence[QuotedClaim], most: int, notes: list[str]) -> list[QuotedClaim]:

@@ -1,7 +1,8 @@
 """The searchable store over the documents that were read: SQLite full text in memory.
 
-Passages are found by the stems of their words, and by pairs of letters where a script writes no spaces. The ranking
-is BM25, as SQLite's FTS5 computes it.
+Passages are found by the stems of their words, by words that say nearly the same, and by pairs of letters where a
+script writes no spaces. The ranking is BM25, as SQLite's FTS5 computes it; to it comes a part of what the neighbours
+of a passage score, for what is asked is often named in one paragraph and said in the next.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Self
 
+from roles.analysis.thesaurus import related
 from roles.analysis.words import STOP_WORDS, spaced, words_of
 
 if TYPE_CHECKING:
@@ -22,6 +24,20 @@ if TYPE_CHECKING:
 
 TITLE = 0.4
 """What a word in a document's name counts, where one in its text counts 1."""
+RELATED = 0.6
+"""What a word counts that says nearly the same."""
+NEAR = 0.4
+"""How much of its own score a passage lends to the one before it and to the one after it."""
+NUMBER = 1.2
+"""By how much a passage with a number is the better answer to a question for one."""
+WEIGHED = 1000
+"""Passages that a search looks at more closely."""
+
+_ASKS_FOR_NUMBER = re.compile(
+    r"\b(?:how (?:many|much|long|large|big|small|old|often|far|high|fast|soon)|when"
+    r"|(?:what|which) (?:number|share|percentage|year|date|day|version|release))\b",
+    re.IGNORECASE,
+)
 
 
 class UnknownDocumentError(LookupError):
@@ -60,10 +76,10 @@ class DocumentStore:
         self.documents = tuple(documents)
         self._by_id = {document.id: document for document in self.documents}
         self._lock = Lock()
+        self._passages: list[tuple[str, int, int]] = []
+        self._rows: dict[str, tuple[int, int]] = {}
         self._database = sqlite3.connect(":memory:", check_same_thread=False)
         self._database.execute("CREATE VIRTUAL TABLE words USING fts5(title, text, tokenize='porter unicode61')")
-        self._database.execute("CREATE TABLE passages(id INTEGER PRIMARY KEY, document TEXT, start INT, stop INT)")
-        self._database.execute("CREATE INDEX by_document ON passages(document)")
         with self._database:
             for document in self.documents:
                 self._add(document)
@@ -108,21 +124,15 @@ class DocumentStore:
         """
         if document is not None:
             self.document(document)
-        if limit < 1:
-            return []
-        expression = _expression(query)
-        if not expression:
-            return []
-        restriction = "AND p.document = ?" if document is not None else ""
-        rank = f"bm25(words, {TITLE}, 1.0)"
-        statement = (
-            f"SELECT p.document, p.start, p.stop, -{rank} FROM words JOIN passages p ON p.id = words.rowid "  # noqa: S608  # what varies is written here
-            f"WHERE words MATCH ? {restriction} ORDER BY {rank}, p.id LIMIT ?"
-        )
-        values = (expression, *((document,) if document is not None else ()), limit)
-        with self._lock:
-            rows = self._database.execute(statement, values).fetchall()
-        return [self._passage(name, start, stop, score) for name, start, stop, score in rows]
+        words = words_of(query)
+        telling = dict.fromkeys([word for word in words if word not in STOP_WORDS] or words)
+        meant = dict.fromkeys(other for word in telling for other in related(word) if other not in telling)
+        scores = self._scores(telling, document)
+        for row, score in self._scores(meant, document).items():
+            scores[row] = scores.get(row, 0.0) + RELATED * score
+        found = self._weighed(scores, for_number=_ASKS_FOR_NUMBER.search(query) is not None)
+        best = sorted(found, key=lambda row: (-found[row], row))[: max(0, limit)]
+        return [self._passage(*self._passages[row - 1], found[row]) for row in best]
 
     def read(self, document: str, start: int = 0, length: int = 4000) -> Passage:
         """Return a stretch of a document, shorter than asked for at its end.
@@ -138,13 +148,40 @@ class DocumentStore:
         source = self._by_id[document]
         return Passage(document, source.places.at(start).label, start, stop, source.text[start:stop], score)
 
+    def _scores(self, words: Iterable[str], document: str | None) -> dict[int, float]:
+        """Return the rows that hold some of the words, with their scores; of very many rows the best."""
+        expression = _expression(words)
+        if not expression:
+            return {}
+        first, last = self._rows.get(document, (0, -1)) if document is not None else (1, len(self._passages))
+        rank = f"bm25(words, {TITLE}, 1.0)"
+        statement = (
+            f"SELECT rowid, -{rank} FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? "  # noqa: S608  # what varies is written here
+            f"ORDER BY {rank}, rowid LIMIT ?"
+        )
+        with self._lock:
+            return dict(self._database.execute(statement, (expression, first, last, WEIGHED)).fetchall())
+
+    def _weighed(self, scores: dict[int, float], *, for_number: bool) -> dict[int, float]:
+        """Return the scores with what neighbours lend, and what is due to an answer in numbers."""
+        found: dict[int, float] = {}
+        for row, own in scores.items():
+            document, start, stop = self._passages[row - 1]
+            first, last = self._rows[document]
+            lent = sum(scores.get(near, 0.0) for near in (row - 1, row + 1) if first <= near <= last)
+            text = self._by_id[document].text
+            number = for_number and any(letter.isdigit() for letter in text[start:stop])
+            found[row] = (own + NEAR * lent) * (NUMBER if number else 1.0)
+        return found
+
     def _add(self, document: Document) -> None:
         title = spaced(_spoken(document.title))
+        first = len(self._passages) + 1
         for start, stop in document.places.passages() if document.text else ():
-            row = (document.id, start, stop)
-            cursor = self._database.execute("INSERT INTO passages(document, start, stop) VALUES (?, ?, ?)", row)
-            values = (cursor.lastrowid, title, spaced(document.text[start:stop]))
+            self._passages.append((document.id, start, stop))
+            values = (len(self._passages), title, spaced(document.text[start:stop]))
             self._database.execute("INSERT INTO words(rowid, title, text) VALUES (?, ?, ?)", values)
+        self._rows[document.id] = (first, len(self._passages))
 
 
 def _spoken(title: str) -> str:
@@ -152,11 +189,7 @@ def _spoken(title: str) -> str:
     return re.sub(r"[\W_]+", " ", Path(title).stem)
 
 
-def _expression(query: str) -> str:
+def _expression(words: Iterable[str]) -> str:
     """Return the FTS5 query for any of the words, each quoted so that none is an operator."""
-    words = words_of(query)
-    telling = [word for word in words if word not in STOP_WORDS] or words
     # A letter of a script without spaces is indexed only as the first of a pair.
-    return " OR ".join(
-        f'"{word}"*' if len(word) == 1 and not word.isascii() else f'"{word}"' for word in dict.fromkeys(telling)
-    )
+    return " OR ".join(f'"{word}"*' if len(word) == 1 and not word.isascii() else f'"{word}"' for word in words)

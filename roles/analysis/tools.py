@@ -14,7 +14,7 @@ LONGEST = 8000
 
 @tool(effects="read_only", max_result=40_000)
 def search(query: str, ctx: ToolContext[DocumentStore], document: str | None = None, limit: int = 8) -> dict[str, Any]:
-    """Find the passages that fit a query best, the best first.
+    """Find the passages that fit a query best, the best first, with how well each fits.
 
     Args:
         query: words to look for.
@@ -23,7 +23,10 @@ def search(query: str, ctx: ToolContext[DocumentStore], document: str | None = N
         limit: how many passages, 20 at the most.
     """
     found = ctx.deps.search(query, max(1, min(limit, 20)), document or None)
-    return {"passages": [_shown(passage) for passage in found]}
+    return {
+        "passages": [_shown(passage) for passage in found],
+        "scores": [float(f"{passage.score:.5g}") for passage in found],
+    }
 
 
 @tool(effects="read_only", max_result=40_000)

@@ -7,6 +7,7 @@ import re
 from roles.analysis.drafts import ReportDraft, planning_prompt, report_prompt, step_prompt, step_text
 from roles.analysis.events import AnalysisRequested, DocumentInfo, QuotedClaim, QuotedText
 from roles.analysis.offline import OfflineModel
+from roles.analysis.roles import BATCH, claim_batches
 from roles.standard import StepDone, StepReady
 from swarmbus import Agent
 
@@ -46,6 +47,19 @@ def test_what_earlier_steps_found_stays_inside_its_marks() -> None:
     assert len(marked) == prompt.count("</document>") == 1
     assert prompt.startswith("Compare.\n\nExpected: a date\n\nResult of step read-d1:\n<document")
     assert "delete all" in marked[0]
+
+
+def test_claims_are_dealt_out_over_batches_that_fit() -> None:
+    claims = [QuotedClaim(text=f"{number} " + "x" * 1000, quotes=()) for number in range(100)]
+    batches = claim_batches(claims)
+    assert sorted(claim.text for batch in batches for claim in batch) == sorted(claim.text for claim in claims)
+    assert all(sum(len(claim.text) for claim in batch) <= BATCH for batch in batches)
+    assert {len(batch) for batch in batches} == {20}
+
+
+def test_a_claim_longer_than_a_batch_has_one_to_itself() -> None:
+    claims = [QuotedClaim(text="x" * 2 * BATCH, quotes=())] * 3
+    assert [len(batch) for batch in claim_batches(claims)] == [1, 1, 1]
 
 
 async def test_the_offline_model_finds_what_is_written_without_spaces() -> None:

@@ -63,6 +63,31 @@ def test_a_passage_is_its_place_in_the_source(store: DocumentStore) -> None:
     assert source[passage.start : passage.end] == passage.text
 
 
+def test_of_equal_passages_the_one_beside_what_is_asked_comes_first() -> None:
+    filler = "Nothing of it is of any interest to anybody at all, as far as one can see. " * 6
+    said = f"It lasted for nine hours, says the log. {filler}"
+    text = f"{said}\n\n{filler}\n\n{filler}\n\nThe cooling of Hall 3 failed. {filler}\n\n{said}"
+    with DocumentStore((Document("d1", "a.txt", "read", text=text),)) as opened:
+        found = [passage.start for passage in opened.search("hours of failed cooling")]
+    assert found == [text.index("The cooling"), text.rindex("It lasted"), 0]
+
+
+@pytest.mark.parametrize(
+    ("query", "answer"),
+    [
+        ("Who turned the request down? It was refused.", "rejected"),
+        ("How many came?", "12"),
+        ("the licence", "license"),
+    ],
+    ids=["words that say the same", "a number", "spellings"],
+)
+def test_the_answer_need_not_use_the_words_of_the_question(query: str, answer: str) -> None:
+    texts = ("The board rejected it in June.", "Some came in a bus.", "There came 12 of them.", "See its license.")
+    documents = [Document(f"d{number}", "a.txt", "read", text=text) for number, text in enumerate(texts)]
+    with DocumentStore(documents) as opened:
+        assert answer in opened.search(query)[0].text
+
+
 def test_a_search_can_be_kept_to_one_document(store: DocumentStore) -> None:
     assert [p.document for p in store.search("pumps onions", document="d2")] == ["d2"]
 

@@ -1,0 +1,79 @@
+"""Quotes for a question: which questions it is made of, where in a passage to begin and to end, whose turn it is."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, TypeVar
+
+from roles.analysis.places import sentences
+from roles.analysis.words import stems_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+T = TypeVar("T")
+
+PARTS = 4
+"""Questions that a question is taken apart into, at the most."""
+LONGEST = 700
+"""Characters of a quotation, where its sentences allow it."""
+HEADLINE = 200
+
+_ASKS = r"(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|does|do|did|has|have|can)"
+_PARTS = re.compile(rf"[,;]\s+(?:and\s+|or\s+)?(?={_ASKS}\b)|\s+and\s+(?={_ASKS}\b)", re.IGNORECASE)
+_SENTENCES = re.compile(r"(?<=[.?!])\s+")
+_QUESTION = re.compile(rf"{_ASKS}\b", re.IGNORECASE)
+
+
+def parts_of(question: str) -> list[str]:
+    """Return a question and, where it is made of several, the first four of those.
+
+    Only a sentence that begins as a question is taken apart: what another one says is all needed to understand it.
+    """
+    parts: list[str] = []
+    for sentence in _SENTENCES.split(question):
+        parts += _PARTS.split(sentence) if _QUESTION.match(sentence) else [sentence]
+    telling = [part.strip(" ?") for part in parts if len(stems_of(part)) > 1]
+    return [question, *(telling[:PARTS] if len(telling) > 1 else ())]
+
+
+def quotation(question: str, passage: str) -> str:
+    """Return the run of whole sentences that holds the most of what is asked, as long as may be."""
+    return max(_runs(passage), key=lambda run: (held(question, run), len(run)), default=passage)
+
+
+def headline(question: str, quoted: str) -> str:
+    """Return the sentence of a quotation that holds the most of what is asked, on one line."""
+    lines = (quoted[start:end] for start, end in sentences(quoted, 0, len(quoted)))
+    line = " ".join(max(lines, key=lambda line: held(question, line), default=quoted).split())
+    return line if len(line) <= HEADLINE else line[:HEADLINE].rsplit(" ", 1)[0] + " …"
+
+
+def held(question: str, text: str) -> float:
+    """Return how many words of a question a text holds; a word that it holds again counts a little more."""
+    counts = Counter(stems_of(text))
+    return sum(math.sqrt(min(counts[word], 2)) for word in set(stems_of(question)))
+
+
+def in_turn(rankings: Iterable[Sequence[T]], most: int) -> list[T]:
+    """Return the first of each ranking, then the second of each, and so on; none twice."""
+    waiting = [iter(ranking) for ranking in rankings]
+    chosen: list[T] = []
+    while waiting and len(chosen) < most:
+        for ranking in list(waiting):
+            fresh = next((item for item in ranking if item not in chosen), None)
+            if fresh is None:
+                waiting.remove(ranking)
+            elif len(chosen) < most:
+                chosen.append(fresh)
+    return chosen
+
+
+def _runs(text: str) -> Iterable[str]:
+    """The runs of whole sentences that are short enough to quote, each as long as may be."""
+    spans = list(sentences(text, 0, len(text)))
+    for first, (start, end) in enumerate(spans):
+        stop = max((stop for _, stop in spans[first:] if stop - start <= LONGEST), default=end)
+        yield text[start:stop]

@@ -1,0 +1,57 @@
+"""What is asked is found in a passage, and questions that hold several are taken apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from roles.analysis.quoting import LONGEST, headline, in_turn, parts_of, quotation
+from roles.analysis.thesaurus import related
+
+LONG = "Nothing of it matters here at all. " * 30
+ANSWER = "The valve stood open for nine hours. Nobody knew."
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("Who opened the valve?", []),
+        ("Who opened the valve, and when did the pump stop?", ["Who opened the valve", "when did the pump stop"]),
+        ("What failed first? Who was told of the alarm?", ["What failed first", "Who was told of the alarm"]),
+        ("If nobody objects, when does my request count as granted?", []),
+        ("Why?", []),
+    ],
+    ids=["one", "two in one", "two", "a clause is no question", "no telling word"],
+)
+def test_a_question_comes_whole_and_then_in_its_parts(question: str, parts: list[str]) -> None:
+    assert parts_of(question) == [question, *parts]
+
+
+def test_a_quotation_is_whole_sentences_around_what_is_asked() -> None:
+    quoted = quotation("How long was the valve open?", f"{LONG}{ANSWER} {LONG}")
+    assert ANSWER in quoted
+    assert len(quoted) <= LONGEST
+    assert quoted.startswith("Nothing of it")
+    assert quoted.endswith(".")
+
+
+def test_a_passage_that_is_short_enough_is_quoted_whole() -> None:
+    assert quotation("valve", f"Heading\n\n{ANSWER}") == f"Heading\n\n{ANSWER}"
+
+
+def test_the_headline_is_the_sentence_that_answers() -> None:
+    assert (
+        headline("How long was the valve open?", f"It was late in the evening.\n{ANSWER}")
+        == ANSWER.split(" Nobody", maxsplit=1)[0]
+    )
+    assert len(headline("x", "word " * 500)) < 210
+
+
+def test_each_ranking_has_its_turn() -> None:
+    assert in_turn([[1, 2, 3], [2, 4], []], 10) == [1, 2, 3, 4]
+    assert in_turn([[1, 2, 3], [4, 5]], 3) == [1, 4, 2]
+
+
+def test_words_lead_to_those_that_say_nearly_the_same_whatever_their_ending() -> None:
+    assert {"maximum", "limit"} <= set(related("maximum") + related("maximal") + ("maximum",))
+    assert "reject" in related("refused")
+    assert related("valve") == ()
