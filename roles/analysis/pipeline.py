@@ -15,7 +15,7 @@ import anyio.to_thread
 from roles.analysis.decoding import REPLACEMENT
 from roles.analysis.documents import NOT_READ, load_documents, path_of, printable
 from roles.analysis.events import AnalysisReady, AnalysisRequested, DocumentInfo, StepAnalysed
-from roles.analysis.report import DocumentEntry, FailureEntry, Report
+from roles.analysis.report import DocumentEntry, FailureEntry, Report, earlier_report
 from roles.analysis.roles import AnalysisAggregator, AnalysisExecutor, AnalysisPlanner
 from roles.analysis.store import DocumentStore
 from roles.analysis.words import words_of
@@ -255,7 +255,7 @@ class _Frame:
         notes: Sequence[str] = (),
         usage: Mapping[str, int] | None = None,
     ) -> Report:
-        read = (f"{document.path}: {warning}" for document in self.documents for warning in document.warnings)
+        read = (f"{document.path}: {warning}" for document in self.documents for warning in _warnings(document))
         of_question = f"characters of the question that are no text, and were replaced: {self.replaced}"
         return Report(
             run_id=run_id,
@@ -281,6 +281,12 @@ def _entry(document: Document) -> DocumentEntry:
         characters=len(document.text),
         sha256=document.sha256,
     )
+
+
+def _warnings(document: Document) -> tuple[str, ...]:
+    if earlier_report(document.text) is None:
+        return document.warnings
+    return (*document.warnings, "it is the report of an earlier analysis, and was read like any document")
 
 
 def _lost(document: Document) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import threading
@@ -14,6 +13,7 @@ import pytest
 
 from roles.analysis.documents import Document, NoDocumentsError, load_documents
 from roles.analysis.pipeline import analysis_swarm, analyze
+from roles.analysis.report import Report
 from roles.analysis.roles import AnalysisExecutor
 from roles.analysis.store import DocumentStore
 from roles.analysis.untrusted import wrap
@@ -144,7 +144,18 @@ def test_a_document_can_not_close_its_own_marks() -> None:
 async def test_a_report_can_be_read_back_from_its_json(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("The alarm delay was known.")
     report = await analyze(tmp_path, QUESTION)
-    assert json.loads(report.to_json())["question"] == QUESTION
+    assert Report.model_validate_json(report.to_json()) == report
+    assert report.usage["estimated"] is True
+
+
+async def test_a_report_that_is_read_as_a_document_is_said_to_be_one(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The alarm delay was known.")
+    report = await analyze(tmp_path, QUESTION)
+    (tmp_path / "b.md").write_text(report.to_markdown())
+    (tmp_path / "c.json").write_text(report.to_json())
+    again = await analyze(tmp_path, QUESTION)
+    said = "it is the report of an earlier analysis, and was read like any document"
+    assert again.warnings == tuple(f"{tmp_path / name}: {said}" for name in ("b.md", "c.json"))
 
 
 async def test_a_stop_while_steps_are_under_way_leaves_a_report_of_what_was_found(tmp_path: Path) -> None:
