@@ -67,6 +67,7 @@ class LiveSwarm(Generic[R]):
             limits={role.name: max(OPEN_ITEMS, 2 * role.concurrency) for role in swarm.roles},
             clock=swarm._clock,  # noqa: SLF001
             journal=swarm._journal,  # noqa: SLF001
+            around=group.cancel_scope,
             grace=grace,
         )
 

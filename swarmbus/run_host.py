@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from swarmbus.arguments import require_manager
+from swarmbus.delivery.supervisor import raised_by
 from swarmbus.messages import Usage
 from swarmbus.task_groups import singly
 from swarmbus.thinking.limits import Limits
@@ -123,15 +124,22 @@ class RunHost:
         self._limits = limits or Limits()
         self._over = anyio.Event()
         self._closed: anyio.Event | None = None
-        self._troubles: list[str] = []
+        self._error: BaseException | None = None
         self._lock = anyio.Lock()
         self._tools: dict[str, tuple[Any, ...]] = {}
 
     async def open(self) -> None:
-        """Open the dependencies, if that has not been done."""
+        """Open the dependencies, if that has not been done, in a task of their own, which closes them too.
+
+        Raises:
+            BaseException: what the factory's context manager raised; it may be tried again.
+        """
         async with self._lock:
             if not self.ready:
-                self.deps = await self._group.start(self._hold)
+                await self._group.start(self._keep_open)
+                error, self._error = self._error, None
+                if error is not None:
+                    raise error
                 self.ready = True
 
     async def close(self, seconds: float) -> list[str]:
@@ -143,7 +151,10 @@ class RunHost:
             await self._closed.wait()
         if patience.cancelled_caught:
             return [f"the run's dependencies were not closed within {seconds:g} s"]
-        return self._troubles
+        if self._error is not None:
+            what = f"{type(self._error).__name__}: {self._error}"
+            return [f"the run's dependencies could not be closed: {what}"]
+        return []
 
     def tools_of(self, role: Role) -> tuple[Any, ...]:
         """Return a role's tools, its own methods bound to it."""
@@ -157,20 +168,21 @@ class RunHost:
         """Return the limits of a role's agent."""
         return role.limits or self._limits
 
-    async def _hold(self, *, task_status: TaskStatus[Any]) -> None:
-        assert self._factory is not None
+    async def _keep_open(self, *, task_status: TaskStatus[None]) -> None:
         closed = anyio.Event()
         try:
-            made = self._factory(self._opening)
-            require_manager("the function given as deps=", made)
-            with singly():
-                async with made as deps:
-                    self._closed = closed
-                    task_status.started(deps)
-                    await self._over.wait()
-        except Exception as error:  # what is the user's own may fail the run alone, and be told there
-            if self._closed is None:
-                raise
-            self._troubles.append(f"the run's dependencies could not be closed: {type(error).__name__}: {error}")
+            self._error = await raised_by(self._hold(closed, task_status))
+            if self._closed is None:  # it could not be opened, so that nobody was told yet
+                task_status.started()
         finally:
             closed.set()
+
+    async def _hold(self, closed: anyio.Event, task_status: TaskStatus[None]) -> None:
+        assert self._factory is not None
+        made = self._factory(self._opening)
+        require_manager("the function given as deps=", made)
+        with singly():
+            async with made as self.deps:
+                self._closed = closed
+                task_status.started()
+                await self._over.wait()

@@ -139,6 +139,8 @@ class Swarm(Generic[R]):
 
         Raises:
             WiringError: the wiring has errors; nothing was started.
+            BaseException: a handler raised what is no `Exception`, such as `SystemExit`. It ends the swarm; its runs
+                are stopped, and can be resumed.
         """
         require_seconds("open(grace={})", grace, zero=True)
         findings = self.check()
@@ -157,6 +159,8 @@ class Swarm(Generic[R]):
             await group.start(live.bus.serve)
             yield live
             await live.bus.endings.drain()
+        if live.bus.broken is not None:  # which cancelled the block
+            raise live.bus.broken
 
     async def run(
         self, event: Event, *, timeout: float | None = None, run_id: str | None = None, deps: Any = None

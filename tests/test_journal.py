@@ -153,13 +153,14 @@ async def test_a_damaged_record_is_refused_and_nothing_starts() -> None:
 class FullJournal(MemoryJournal):
     """Has no space for one kind of record."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, error: Exception | None = None) -> None:
         super().__init__()
         self.kind = kind
+        self.error = error or OSError("no space left")
 
     async def append(self, run_id: str, record: bytes) -> None:
         if json.loads(record)["record"] == self.kind:
-            raise OSError("no space left")
+            raise self.error
         await super().append(run_id, record)
 
 
@@ -187,6 +188,12 @@ async def test_a_record_that_can_not_be_kept_ends_the_run_and_can_be_made_good(k
     journal.kind = "none"
     async with worker_swarm(Busy(), seen, journal=journal).open() as live:
         assert (await (await live.resume("r")).result()).output == WorkDone(text="done")
+
+
+async def test_a_journal_may_say_in_its_own_words_that_it_can_not_keep_a_record() -> None:
+    journal = FullJournal("committed", RecordError("too long"))
+    with pytest.raises(RunFailed, match="its journal could not keep a `committed` record: RecordError: too long"):
+        await job_swarm(Worker(), journal=journal).run(JobGiven(pieces=(1,)))
 
 
 async def test_a_submit_that_can_not_be_kept_makes_no_run() -> None:

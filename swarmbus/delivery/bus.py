@@ -43,7 +43,11 @@ class Bus:
         policies: by handler number.
         limits: by role, how many items of one run's maps may be open.
         journal: where records are kept; None keeps none.
+        around: what is cancelled when something breaks the bus: the block of whoever opened it.
         grace: seconds that what is still under way gets when a run ends or the bus stops.
+
+    Attributes:
+        broken: what ended the bus from within, for whoever opened it to raise; else None.
     """
 
     def __init__(
@@ -56,14 +60,17 @@ class Bus:
         limits: dict[str, int],
         clock: Clock,
         journal: Journal | None = None,
+        around: anyio.CancelScope | None = None,
         grace: float = 10.0,
     ) -> None:
         self.topology = topology
         self.clock = clock
         self.runs: dict[str, RunState] = {}
+        self.broken: BaseException | None = None
         self._transport = transport
         self._limits = limits
         self._journal = journal
+        self._around = around
         self._codec = Codec(topology) if journal is not None else None
         self._timekeeper = Timekeeper(clock)
         self._group: TaskGroup | None = None
@@ -71,13 +78,14 @@ class Bus:
         self._fresh = frozenset(number for number, policy in enumerate(policies) if policy.retry.fresh)
         shared: Any = {"clock": clock, "timekeeper": self._timekeeper, "transport": transport}
         port = AttemptPort(topology.prepare, self._room, self.write, clock.time, clock.monotonic)
-        self._supervisor = Supervisor(port, invoke, policies, durable=journal is not None, **shared)
+        durable = journal is not None
+        self._supervisor = Supervisor(port, invoke, policies, give_up=self._give_up, durable=durable, **shared)
         self.endings = Endings(self.runs, self.write, grace=grace, **shared)
 
     # --- life
 
     async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Keep time, carry deliveries and close runs, until cancelled."""
+        """Keep time, carry deliveries and close runs, until cancelled, or until something breaks the bus."""
         try:
             async with anyio.create_task_group() as group:
                 self._group = group
@@ -88,8 +96,22 @@ class Bus:
                     await anyio.sleep_forever()
                 finally:
                     self._group = None
+        except BaseExceptionGroup as errors:
+            error = _first(errors)
+            self._give_up(error, f"the swarm broke: {error!r}")
         finally:
             self.endings.abandon()
+
+    def _give_up(self, error: BaseException, reason: str) -> None:
+        """Start nothing more and end at once, without a record, as in a crash: all runs can be resumed."""
+        if self.broken is None:
+            self.broken = error
+            self.endings.abandoned = reason
+        self._transport.pause()
+        if self._around is not None:  # before those who wait for a run are told, so that the error is what is raised
+            self._around.cancel()
+        if self._group is not None:
+            self._group.cancel_scope.cancel()
 
     # --- from outside
 
@@ -175,7 +197,7 @@ class Bus:
                 if run.ledger.ended is None:
                     try:
                         await self._journal.append(run.id, data)
-                    except Exception as error:  # noqa: BLE001  # a journal is anybody's code, and must not fail others
+                    except (OSError, RecordError) as error:
                         return self._lose(run, record, error)
                     effects = self._apply(run, record)
         return effects
@@ -287,3 +309,12 @@ class Bus:
         for handler in (*routing.handlers, *routing.opens):
             if handler.role in self._waits_for.get(role, ()):
                 await self._transport.room(handler.role)
+
+
+def _first(error: BaseException) -> BaseException:
+    """Return the first error that task groups put into groups of groups, cancellations left out."""
+    cancelled = anyio.get_cancelled_exc_class()
+    while isinstance(error, BaseExceptionGroup):
+        errors = error.exceptions
+        error = next((each for each in errors if not isinstance(each, cancelled)), errors[0])
+    return error

@@ -34,6 +34,7 @@ class Endings:
 
     Attributes:
         closed: no further run may begin.
+        abandoned: what those are told who wait for a run when the bus ends undrained.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Endings:
         self._transport = transport
         self._grace = grace
         self.closed = False
+        self.abandoned = "the swarm ended without being drained"
 
     async def end(self, run: RunState, status: EndStatus, reason: str) -> None:
         """End a run from outside, unless its end is decided already."""
@@ -100,7 +102,7 @@ class Endings:
         self.closed = True
         for run in list(self._runs.values()):
             if run.ledger.outcome is None:
-                run.ledger.outcome = Outcome("stopped", reason="the swarm ended without being drained")
+                run.ledger.outcome = Outcome("stopped", reason=self.abandoned)
             self._let_go(run)
 
     def _let_go(self, run: RunState) -> None:

@@ -9,7 +9,12 @@ class Journal(Protocol):
     """Keeps the records of runs as bytes, in their order."""
 
     async def append(self, run_id: str, record: bytes) -> None:
-        """Keep a record; it is as durable as the journal makes it when this returns."""
+        """Keep a record; it is as durable as the journal makes it when this returns.
+
+        Raises:
+            OSError, RecordError: it can't be kept. That ends its run alone; any other error is a fault in the journal
+                and ends the swarm.
+        """
         ...
 
     async def read(self, run_id: str) -> list[bytes]:

@@ -1,6 +1,7 @@
 """Supervises attempts: calls the handler, and turns whatever comes of it into a record.
 
-Results, errors, time limits and cancellation all end here; nothing a handler raises is only logged.
+Results, errors, time limits and cancellation all end here; nothing a handler raises is only logged. What no run can
+end with, such as `SystemExit`, goes on to whoever opened the bus.
 """
 
 from __future__ import annotations
@@ -8,18 +9,18 @@ from __future__ import annotations
 import random
 import traceback
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from swarmbus.delivery.attempt import Attempt
 from swarmbus.delivery.blocking import Stretches
+from swarmbus.delivery.endings import describe
 from swarmbus.errors import RoleError
 from swarmbus.records import Committed, ErrorInfo, Failed, Started
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
-    from typing import Any
+    from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
     from swarmbus.delivery.attempt import AttemptPort, Handled
     from swarmbus.delivery.clock import Clock
@@ -42,6 +43,17 @@ class Policy:
     timeout: float
 
 
+async def raised_by(work: Awaitable[Any]) -> BaseException | None:
+    """Let what is the user's own do its work, and return what it raised; only being stopped passes through."""
+    try:
+        await work
+    except (anyio.get_cancelled_exc_class(), GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001  # whatever it is, somebody records it
+        return error
+    return None
+
+
 class Supervisor:
     """Tries deliveries.
 
@@ -49,6 +61,7 @@ class Supervisor:
         port: what attempts may do.
         invoke: calls the handler of an attempt.
         policies: by handler number.
+        give_up: ends the bus, with the error for whoever opened it and the reason for whoever waits for a run.
         durable: whether starts are recorded, so that attempts lost to a crash are counted.
     """
 
@@ -58,6 +71,7 @@ class Supervisor:
         invoke: Callable[[Attempt], Coroutine[Any, Any, Handled]],
         policies: Sequence[Policy],
         *,
+        give_up: Callable[[BaseException, str], None],
         durable: bool,
         clock: Clock,
         timekeeper: Timekeeper,
@@ -66,6 +80,7 @@ class Supervisor:
         self._port = port
         self._invoke = invoke
         self._policies = policies
+        self._give_up = give_up
         self._durable = durable
         self._clock = clock
         self._timekeeper = timekeeper
@@ -89,11 +104,7 @@ class Supervisor:
 
     async def _try(self, attempt: Attempt, slot: Slot) -> None:
         try:
-            handled = await Stretches(self._invoke(attempt), attempt.note_blocking)
-            if self._clock.monotonic() > slot.deadline:  # it blocked the loop, so that nobody could stop it
-                slot.stop("timed_out")
-            if slot.stopped is None:
-                await self._commit(attempt, handled)
+            error = await raised_by(self._handle(attempt, slot))
         except anyio.get_cancelled_exc_class():
             if slot.stopped is None and anyio.current_effective_deadline() == -float("inf"):
                 raise
@@ -102,13 +113,19 @@ class Supervisor:
                 return
             await self._stopped(attempt)
             raise
-        except (KeyboardInterrupt, SystemExit, GeneratorExit):
-            raise
-        except BaseException as error:  # noqa: BLE001 - the delivery supervisor: whatever a handler raises is recorded
-            if slot.stopped is None:
-                await self._fail(attempt, error)
-        if slot.stopped is not None:
+        if error is not None and not isinstance(error, Exception):
+            self._give_up(error, f"{describe(attempt.delivery)} raised {error!r}, which ended the swarm")
+        elif slot.stopped is not None:
             await self._stopped(attempt)
+        elif error is not None:
+            await self._fail(attempt, error)
+
+    async def _handle(self, attempt: Attempt, slot: Slot) -> None:
+        handled = await Stretches(self._invoke(attempt), attempt.note_blocking)
+        if self._clock.monotonic() > slot.deadline:  # it blocked the loop, so that nobody could stop it
+            slot.stop("timed_out")
+        if slot.stopped is None:
+            await self._commit(attempt, handled)
 
     async def _start(self, run: RunState, delivery: Delivery) -> bool:
         attempt = delivery.attempt + 1 if delivery.started else delivery.attempt
