@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import anyio
 import anyio.lowlevel
 import pytest
+from pydantic import BaseModel
 
 from support.clock import FakeClock
 from support.jobs import (
@@ -19,8 +23,23 @@ from support.jobs import (
     job_swarm,
     started,
 )
-from swarmbus import CLIENT, Event, EventTable, Role, RoleContext, Swarm, on
+from swarmbus import (
+    CLIENT,
+    SYSTEM,
+    Event,
+    EventTable,
+    External,
+    HandlerFailed,
+    Joined,
+    Role,
+    RoleContext,
+    Swarm,
+    join,
+    on,
+)
+from swarmbus.delivery.pacing import BACKLOG
 from swarmbus.live_swarm import INBOX_LIMIT, OPEN_ITEMS
+from swarmbus.records import Envelope
 
 
 class Ping(Event):
@@ -29,6 +48,14 @@ class Ping(Event):
 
 class Pong(Event):
     number: int
+
+
+class Batch(Event):
+    numbers: tuple[int, ...]
+
+
+class Answers(Event):
+    numbers: tuple[int, ...]
 
 
 class Source(Role):
@@ -199,6 +226,217 @@ async def test_a_map_keeps_few_items_open_whatever_its_size(concurrency: int, op
         run = await live.submit(JobGiven(pieces=pieces))
         assert (await run.result()).output.done == pieces
     assert most == open_at_most
+
+
+@dataclass
+class Tally:
+    """What was poured and done so far, in pieces, and how far the one was ahead of the other at most."""
+
+    poured: int = 0
+    done: int = 0
+    behind: int = 0
+
+
+def pouring(tally: Tally, jobs: int, pieces: int, *others: Role, rows: Any = (), **policy: Any) -> Swarm[WorkDone]:
+    """One role publishes jobs before it returns, another one does their pieces; done when all jobs are."""
+
+    class Pourer(Role):
+        concurrency = 2
+
+        @on
+        async def pour(self, event: WorkGiven, ctx: RoleContext[JobGiven]) -> None:
+            for _ in range(jobs):
+                await ctx.publish(JobGiven(pieces=tuple(range(pieces))))
+                tally.poured += pieces
+
+    class Worker(Role):
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int) -> PieceDone:
+            tally.behind = max(tally.behind, tally.poured - tally.done)
+            await anyio.lowlevel.checkpoint()
+            tally.done += 1
+            return PieceDone(piece=piece)
+
+    class Gatherer(Role):
+        class State(BaseModel, frozen=True):
+            jobs: int = 0
+
+        @join(PieceDone, per=JobGiven, **policy)
+        async def gather(
+            self, job: JobGiven, pieces: Joined[PieceDone], state: State, ctx: RoleContext
+        ) -> WorkDone | None:
+            return WorkDone() if ctx.update(jobs=state.jobs + 1).jobs == jobs else None
+
+    table = EventTable(
+        (CLIENT, WorkGiven, "pourer"),
+        ("pourer", JobGiven, ("worker", "gatherer")),
+        ("worker", PieceDone, "gatherer"),
+        ("gatherer", WorkDone, CLIENT),
+        *rows,
+        result=WorkDone,
+    )
+    given = {role.name: role for role in others}
+    return Swarm(given.get("pourer", Pourer()), given.get("worker", Worker()), Gatherer(), table=table)
+
+
+@pytest.mark.parametrize(("jobs", "pieces"), [(60, 100), (3, 5000)])
+async def test_items_that_are_not_open_yet_hold_up_whoever_publishes_more(jobs: int, pieces: int) -> None:
+    tally = Tally()
+    with anyio.fail_after(30):
+        await pouring(tally, jobs, pieces).run(WorkGiven())
+    assert tally.done == jobs * pieces
+    assert BACKLOG < tally.behind <= BACKLOG + pieces + OPEN_ITEMS
+
+
+async def test_they_do_not_hold_up_another_run() -> None:
+    tally = Tally()
+    async with pouring(tally, 2, 5000).open() as live:
+        runs = [await live.submit(WorkGiven())]
+        while tally.done < 10:
+            await anyio.lowlevel.checkpoint()
+        runs.append(await live.submit(WorkGiven()))
+        while tally.poured < 10_000:  # the first job of each
+            await anyio.lowlevel.checkpoint()
+        assert tally.done < 100
+        for run in runs:
+            await run.cancel()
+
+
+async def test_whoever_waits_for_items_goes_on_when_they_are_cancelled() -> None:
+    tally = Tally()
+    with anyio.fail_after(10):
+        await pouring(tally, 3, 5000, quorum=3).run(WorkGiven())
+    assert tally.done < 3 * OPEN_ITEMS
+
+
+async def test_a_mender_does_not_wait_for_items_that_wait_for_it() -> None:
+    class Pourer(Role):
+        @on
+        async def pour(self, event: WorkGiven, ctx: RoleContext[JobGiven]) -> None:
+            for _ in range(3):
+                await ctx.publish(JobGiven(pieces=tuple(range(BACKLOG))))
+
+        @on
+        async def mend(self, event: HandlerFailed) -> None: ...
+
+    class Worker(Role):
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int) -> PieceDone:
+            raise ValueError("no piece")
+
+    rows = [(SYSTEM, HandlerFailed, "pourer")]
+    with anyio.fail_after(30):
+        await pouring(Tally(), 3, BACKLOG, Pourer(), Worker(), rows=rows, partial="proceed").run(WorkGiven())
+
+
+async def test_a_role_does_not_wait_for_items_whose_answers_from_outside_it_takes() -> None:
+    desk, sent = External("desk"), anyio.Event()
+
+    class Pourer(Role):
+        @on
+        async def pour(self, event: WorkGiven, ctx: RoleContext[JobGiven]) -> None:
+            for _ in range(2):
+                await ctx.publish(JobGiven(pieces=tuple(range(BACKLOG + OPEN_ITEMS))))
+
+        @on
+        async def take(self, event: Pong) -> PieceDone:
+            return PieceDone(piece=event.number)
+
+    class Worker(Role):
+        concurrency = OPEN_ITEMS // 2
+
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int, ctx: RoleContext[Ping]) -> PieceDone | None:
+            if piece >= OPEN_ITEMS:
+                return PieceDone(piece=piece)
+            await ctx.publish(Ping(number=piece))
+            await sent.wait()
+            return None
+
+    rows = ("worker", Ping, desk), (desk, Pong, "pourer"), ("pourer", PieceDone, "gatherer")
+    async with pouring(Tally(), 2, BACKLOG, Pourer(), Worker(), rows=rows, partial="proceed").open() as live:
+        run = await live.submit(WorkGiven())
+        with anyio.fail_after(30):
+            async for item in run.events():
+                if isinstance(item, Envelope) and isinstance(item.event, Ping):
+                    await run.send(Pong(number=item.event.number), source=desk, cause=item.number)
+                    if item.event.number == OPEN_ITEMS // 2 - 1:
+                        sent.set()
+            await run.result()
+
+
+async def test_an_answer_from_outside_that_comes_late_opens_no_further_item() -> None:
+    desk, go, begun = External("desk"), anyio.Event(), list[int]()
+
+    class Worker(Role):
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int) -> WorkSeen | Ping:
+            begun.append(piece)
+            return Ping(number=piece) if piece < 10 else WorkSeen(text=str(piece))
+
+    class Finisher(Role):
+        @on
+        async def finish(self, event: WorkSeen) -> PieceDone:
+            await go.wait()
+            return PieceDone(piece=int(event.text))
+
+        @on
+        async def take(self, event: Pong) -> None: ...
+
+    table = EventTable(
+        (CLIENT, JobGiven, ("worker", "gatherer")),
+        ("worker", WorkSeen, "finisher"),
+        ("worker", Ping, desk),
+        (desk, Pong, "finisher"),
+        ("finisher", PieceDone, "gatherer"),
+        ("gatherer", JobDone, CLIENT),
+        result=JobDone,
+    )
+    swarm = Swarm(Worker(), Finisher().named("finisher", concurrency=100), gatherer(partial="proceed"), table=table)
+    async with started(swarm, JobGiven(pieces=tuple(range(200)))) as (_, run):
+        assert len(begun) == 10 + OPEN_ITEMS
+        for number in range(10):
+            await run.send(Pong(number=number), source=desk, cause=1 + number)
+        await anyio.wait_all_tasks_blocked()
+        assert len(begun) == 10 + OPEN_ITEMS
+        go.set()
+        assert len((await run.result()).output.done) == 190
+
+
+async def test_full_roles_that_publish_maps_to_each_other_do_not_deadlock() -> None:
+    class Left(Role):
+        @on
+        async def begin(self, event: WorkGiven, ctx: RoleContext[Batch]) -> None:
+            for _ in range(5):
+                await ctx.publish(Batch(numbers=tuple(range(BACKLOG))))
+
+        @on(Answers, each="numbers")
+        async def take(self, number: int) -> WorkSeen:
+            return WorkSeen(text=str(number))
+
+    class Right(Role):
+        @on(Batch, each="numbers")
+        async def take(self, number: int, ctx: RoleContext[Answers]) -> None:
+            await ctx.publish(Answers(numbers=(number, number)))
+
+    seen: list[str] = []
+
+    class Watcher(Role):
+        @on
+        async def see(self, event: WorkSeen) -> WorkDone | None:
+            seen.append(event.text)
+            return WorkDone() if len(seen) == 10 * BACKLOG else None
+
+    table = EventTable(
+        (CLIENT, WorkGiven, "left"),
+        ("left", Batch, "right"),
+        ("right", Answers, "left"),
+        ("left", WorkSeen, "watcher"),
+        ("watcher", WorkDone, CLIENT),
+        result=WorkDone,
+    )
+    with anyio.fail_after(30):
+        await Swarm(Left(), Right(), Watcher(), table=table).run(WorkGiven())
 
 
 async def test_an_item_makes_room_for_the_next_only_when_all_it_caused_is_quiet() -> None:

@@ -44,7 +44,7 @@ class AttemptPort:
     def __init__(
         self,
         prepare: Callable[[str, Event], Routes | None],
-        room: Callable[[str, Event], Awaitable[None]],
+        room: Callable[[RunState, str, Event], Awaitable[None]],
         write: Callable[[RunState, Record], Awaitable[Any]],
         time: Callable[[], float],
         monotonic: Callable[[], float],
@@ -114,7 +114,7 @@ class Attempt:
         if self._published_before(event, key):
             return
         with Waiting(self):
-            await self._port.room(self.role, event)
+            await self._port.room(self.run, self.role, event)
         now = self._port.time()
         due = now + after if after is not None else None
         await self._port.write(self.run, Published(now, self.delivery.key, self.number, event, routes, due, key))

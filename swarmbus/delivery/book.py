@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from swarmbus.delivery.deliveries import DONE, OPEN, Delivery, MapCursor, Timer
+from swarmbus.delivery.deliveries import DONE, OPEN, QUIET, Delivery, MapCursor, Timer
 from swarmbus.delivery.effects import Effects, Outcome
 from swarmbus.delivery.scopes import Node
 from swarmbus.delivery.topology import ALIVE
@@ -157,7 +157,7 @@ class Book:
         cursor.marks[delivery.item] = DONE
         inner = delivery.inner
         if inner is None or ALIVE not in inner.counts:
-            self.item_quiet(cursor)
+            self.item_quiet(cursor, delivery.item)
         if cursor.live:
             cursor.left -= 1
             if not cursor.left:
@@ -178,9 +178,10 @@ class Book:
         del self.maps[cursor.envelope.number, cursor.handler.number]
         cursor.node.remove(cursor.handler.reach, self.zeros)
 
-    def item_quiet(self, cursor: MapCursor) -> None:
+    def item_quiet(self, cursor: MapCursor, item: int) -> None:
         """Take note that nothing of an opened item goes on any more."""
-        cursor.active = max(cursor.active - 1, 0)
+        cursor.marks[item] = QUIET
+        cursor.active -= 1
         self.effects.ready.append(cursor)
 
     def will_end(self, outcome: Outcome) -> None:

@@ -8,11 +8,11 @@ import anyio
 
 from swarmbus.delivery.attempt import Attempt, AttemptPort, Handled
 from swarmbus.delivery.codec import Codec
-from swarmbus.delivery.deliveries import Delivery
+from swarmbus.delivery.deliveries import Delivery, MapCursor
 from swarmbus.delivery.endings import Endings
 from swarmbus.delivery.ledger import Ledger
 from swarmbus.delivery.pacing import Pacer
-from swarmbus.delivery.pressure import back_pressure
+from swarmbus.delivery.pressure import Pressure
 from swarmbus.delivery.runs import RunState
 from swarmbus.delivery.supervisor import Policy, Supervisor
 from swarmbus.delivery.timekeeper import Timekeeper
@@ -74,7 +74,7 @@ class Bus:
         self._codec = Codec(topology) if journal is not None else None
         self._timekeeper = Timekeeper(clock)
         self._group: TaskGroup | None = None
-        self._waits_for = back_pressure(topology.reach)
+        self._pressure = Pressure(topology.reach)
         self._fresh = frozenset(number for number, policy in enumerate(policies) if policy.retry.fresh)
         shared: Any = {"clock": clock, "timekeeper": self._timekeeper, "transport": transport}
         port = AttemptPort(topology.prepare, self._room, self.write, clock.time, clock.monotonic)
@@ -124,7 +124,7 @@ class Bus:
             SubmitError: the bus has been drained, or ended without.
         """
         routes = self.topology.prepare("client", event)
-        await self._room("client", event)
+        await self._room(None, "client", event)
         if self.endings.closed:
             raise SubmitError("the swarm was closed; open it again for further runs")
         run = RunState(Ledger(self.topology, run_id), timeout, fresh=self._fresh)
@@ -254,6 +254,8 @@ class Bus:
             if isinstance(gone, Delivery):
                 run.calls.forget(gone.key)
                 self._transport.stop(run, gone, "cancelled")
+            elif isinstance(gone, MapCursor):
+                self._pacer(run, gone.handler.role).dropped()
 
     def _pacer(self, run: RunState, role: str) -> Pacer:
         pacer = run.pacers.get(role)
@@ -302,13 +304,19 @@ class Bus:
     def _monotonic_at(self, due: float) -> float:
         return self.clock.monotonic() + max(0.0, due - self.clock.time())
 
-    async def _room(self, role: str, event: Event) -> None:
+    async def _room(self, run: RunState | None, role: str, event: Event) -> None:
+        """Wait until the roles that an event goes to have room: in their inbox, and in what the run has for them.
+
+        `pressure` says who waits for whom.
+        """
         routing = self.topology.routing(role, type(event))
         if routing is None:
             return
         for handler in (*routing.handlers, *routing.opens):
-            if handler.role in self._waits_for.get(role, ()):
+            if handler.role in self._pressure.inbox.get(role, ()):
                 await self._transport.room(handler.role)
+            if run is not None and handler.role in self._pressure.maps.get(role, ()) and handler.role in run.pacers:
+                await run.pacers[handler.role].room()
 
 
 def _first(error: BaseException) -> BaseException:

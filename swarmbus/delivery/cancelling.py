@@ -134,7 +134,7 @@ def _cancel_map(book: Book, cursor: MapCursor) -> None:
         if item >= 0:
             join.cancelled.add(item)
         elif cursor in join.first_items:
-            undone = (index for index, mark in enumerate(cursor.marks) if mark != DONE)
+            undone = (index for index, mark in enumerate(cursor.marks) if mark < DONE)
             join.cancelled.update(join.item_of(cursor, index) for index in undone)
     book.effects.cancelled.append(cursor)
     book.drop_map(cursor)

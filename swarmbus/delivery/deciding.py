@@ -112,7 +112,7 @@ def _settle_zeros(book: Book) -> None:
             and node.cursor.marks[node.index] == DONE
             and ALIVE not in node.counts
         ):
-            book.item_quiet(node.cursor)
+            book.item_quiet(node.cursor, node.index)
     zeros.clear()
 
 

@@ -72,15 +72,16 @@ class Delivery:
         return f"<Delivery {self.envelope.number} to {self.handler.qualified}{item} attempt {self.attempt}>"
 
 
-UNOPENED, OPEN, DONE = 0, 1, 2
+UNOPENED, OPEN, DONE, QUIET = 0, 1, 2, 3
 
 
 class MapCursor:
     """One event handled once per item; which items are open is pacing and no record.
 
     Attributes:
-        items: the items; marks: UNOPENED, OPEN or DONE for each; left: how many are not done.
-        active: how many opened items still have something going on in them.
+        items: the items; marks: for each UNOPENED, OPEN, DONE (it was handled) or QUIET (so was all that followed, even
+            if an event from outside wakes it again); left: how many are not done.
+        active: how many items are opened and not quiet.
         live: it still counts.
     """
 
@@ -109,6 +110,11 @@ class MapCursor:
     def exhausted(self) -> bool:
         """No item is left to open."""
         return not self.live or self.upcoming >= len(self.marks)
+
+    @property
+    def unopened(self) -> int:
+        """How many items are not open yet; an estimate from above where some were opened out of turn by a rebuild."""
+        return len(self.marks) - self.upcoming if self.live else 0
 
     def open_next(self) -> Delivery | None:
         """Open the next item, or return None where all are open or done."""

@@ -1,35 +1,61 @@
-"""Who waits for whom when an inbox is full."""
+"""Who waits for whom when too much waits for a role.
+
+Who publishes before returning waits for those roles that nothing leads from back to the publisher: who waits is never
+upstream of those waited for, so that waiting can't deadlock, and cycles don't wait. An inbox empties when its role goes
+on. The next item of a map opens when all that an open one caused is quiet, and that may include a failure to be mended,
+or an answer from outside; so whoever mends, or takes such answers, is downstream there. Returned events never wait.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from swarmbus.table import CLIENT
+from swarmbus.table import CLIENT, SYSTEM
 
 if TYPE_CHECKING:
     from swarmbus.reach import Reach
+    from swarmbus.table import Address
+
+Roles: TypeAlias = "dict[str, set[str]]"
 
 
-def back_pressure(reach: Reach) -> dict[str, frozenset[str]]:
-    """Return, for each publisher, the roles it waits for when they are full: those that nothing leads from back to it.
+class Pressure:
+    """For each publisher, the roles it waits for.
 
-    Waiting only downstream can't deadlock: who waits is never upstream of those it waits for.
+    Attributes:
+        inbox: while their inbox is full; maps: while too many items of the run's maps for them are not open yet.
     """
-    onward: dict[str, set[str]] = {"client": set()}
-    for handler in reach.handlers:
-        onward.setdefault(handler.role, set()).update(step.handler.role for step in reach.steps(handler))
-    for entry in reach.entries:
-        if CLIENT in entry.publishers:
-            onward["client"].update(step.handler.role for step in reach.receivers(entry) if step.handler.kind == "on")
+
+    def __init__(self, reach: Reach) -> None:
+        onward: Roles = {handler.role: set() for handler in reach.handlers}
+        for handler in reach.handlers:
+            onward[handler.role] |= {step.handler.role for step in reach.steps(handler)}
+        self.inbox = _downstream({**onward, CLIENT.address: _takers(reach, CLIENT)})
+        for handler in reach.handlers:
+            onward[handler.role] |= _takers(reach, SYSTEM)
+            for entry in reach.published(handler):
+                outside = [party for party in entry.handlers if not isinstance(party, str)]
+                if not reach.is_result(entry):  # nothing comes back once the run is over
+                    onward[handler.role] |= set().union(*(_takers(reach, party) for party in outside))
+        self.maps = _downstream(onward)
+
+
+def _takers(reach: Reach, publisher: Address) -> set[str]:
+    """Return the roles that handle at once what somebody beside the roles publishes."""
+    steps = (step for entry in reach.entries if publisher in entry.publishers for step in reach.receivers(entry))
+    return {step.handler.role for step in steps if step.handler.kind == "on" or step.opens}
+
+
+def _downstream(onward: Roles) -> Roles:
     below = {role: _below(role, onward) for role in onward}
-    return {role: frozenset(other for other in below[role] if role not in below.get(other, ())) for role in onward}
+    return {role: {other for other in below[role] if role not in below[other]} for role in onward}
 
 
-def _below(role: str, onward: dict[str, set[str]]) -> set[str]:
+def _below(role: str, onward: Roles) -> set[str]:
     seen: set[str] = set()
     queue = [role]
     while queue:
-        fresh = onward.get(queue.pop(), set()) - seen
+        fresh = onward[queue.pop()] - seen
         seen |= fresh
         queue += fresh
     return seen
