@@ -228,7 +228,11 @@ def state_of(attempt: Attempt) -> Any:
 
 def _around(wrap: Middleware, context: RoleContext[Any, Any], event: Event, handle: CallNext) -> CallNext:
     async def call() -> Any:
-        return await wrap(context, event, handle)
+        wrapped: Any = wrap(context, event, handle)
+        if not inspect.isawaitable(wrapped):
+            name = getattr(wrap, "__qualname__", type(wrap).__name__)
+            raise TypeError(f"the middleware {name} has to be async: async def {name}(ctx, event, call_next)")
+        return await wrapped
 
     return call
 
@@ -264,7 +268,8 @@ def outputs_of(wiring: HandlerWiring, returned: Any) -> tuple[Event, ...]:
             return outputs
         returned = undeclared[0]
     declared = ", ".join(cls.__name__ for cls in wiring.publishes) or "nothing"
+    given = f"the class {returned.__name__}" if isinstance(returned, type) else type(returned).__name__
     raise PublishError(
         f"{wiring.role}.{wiring.name} ({wiring.where}) declares that it returns {declared}, but returned "
-        f"{type(returned).__name__}; return what it declares, or change its annotation and the event table"
+        f"{given}; return what it declares, or change its annotation and the event table"
     )

@@ -77,7 +77,7 @@ class Role:
             cls.name = snake_case(cls.__name__)
         _refuse_misspelt(cls)
         _refuse_unbound(cls)
-        _check_settings(cls)
+        check_settings(cls)
 
     def __repr__(self) -> str:
         return f"<role {self.name}>"
@@ -105,7 +105,7 @@ class Role:
         twin.__dict__.pop("_open", None)
         for setting, value in {"name": name, **settings}.items():
             object.__setattr__(twin, setting, value)
-        _check_settings(twin)
+        check_settings(twin)
         return twin
 
     @asynccontextmanager
@@ -135,8 +135,12 @@ def _refuse_unbound(cls: type[Role]) -> None:
             raise RoleError(f"{cls.__name__}.{attribute} is a {kind}; a handler is an ordinary method: drop @{kind}")
 
 
-def _check_settings(role: Any) -> None:
-    """Refuse settings that a role, or a class of roles, can't have."""
+def check_settings(role: Any) -> None:
+    """Refuse settings that a role, or a class of roles, can't have.
+
+    Raises:
+        RoleError: says which, and what it has to be.
+    """
     owner = role.__name__ if isinstance(role, type) else type(role).__name__
     for setting, fits, wanted in _CHECKS:
         value = getattr(role, setting, None)

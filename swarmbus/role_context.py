@@ -22,6 +22,7 @@ from swarmbus.arguments import refusal, require, require_text
 from swarmbus.calls import CallLog, CallRecord
 from swarmbus.errors import PublishError, QuestionError, RoleError
 from swarmbus.events import Event, event_name
+from swarmbus.frozen import FrozenDict
 from swarmbus.handlers import ContextParameter
 from swarmbus.records import Change
 from swarmbus.text import did_you_mean
@@ -230,18 +231,29 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
         return self._state
 
     def put(self, field: str, key: Any, value: Any) -> Any:
-        """Set one entry of a mapping field of the role's state and return the new state."""
-        state = self._require_state()
-        _field(state.__class__, field)
+        """Set one entry of a mapping field of the role's state and return the new state.
+
+        Raises:
+            RoleError: the role has no state, or no such mapping.
+            pydantic.ValidationError: key or value is not of its type.
+        """
+        state, entries = self._mapping(field)
+        ((key, value),) = _field(state.__class__, field).validate_python({key: value}).items()
         self._changes.append(Change(field, value, "put", key))
-        self._state = state.model_copy(update={field: getattr(state, field).set(key, value)})
+        self._state = state.model_copy(update={field: entries.set(key, value)})
         return self._state
 
     def remove(self, field: str, key: Any) -> Any:
-        """Remove one entry of a mapping field of the role's state and return the new state."""
-        state = self._require_state()
+        """Remove one entry of a mapping field of the role's state and return the new state.
+
+        Raises:
+            RoleError: the role has no state, no such mapping, or the mapping no such entry.
+        """
+        state, entries = self._mapping(field)
+        if key not in entries:
+            raise RoleError(f"{state.__class__.__qualname__}.{field} has no entry {key!r} that could be removed")
         self._changes.append(Change(field, None, "remove", key))
-        self._state = state.model_copy(update={field: getattr(state, field).remove(key)})
+        self._state = state.model_copy(update={field: entries.remove(key)})
         return self._state
 
     def progress(self, detail: str = "") -> None:
@@ -315,6 +327,15 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
     def _next_seed(self) -> str:
         self._values += 1
         return f"{self._port.delivery_id}!{self._values}"
+
+    def _mapping(self, field: str) -> tuple[Any, FrozenDict[Any, Any]]:
+        """Return the state, and the mapping that one of its fields holds."""
+        state = self._require_state()
+        _field(state.__class__, field)
+        entries = getattr(state, field)
+        if not isinstance(entries, FrozenDict):
+            raise RoleError(f"{state.__class__.__qualname__}.{field} is no mapping; change it with ctx.update(...)")
+        return state, entries
 
     def _require_state(self) -> Any:
         if self._state is None:

@@ -17,7 +17,7 @@ from swarmbus.events import Event
 from swarmbus.handlers import Retry
 from swarmbus.live_swarm import LiveSwarm
 from swarmbus.open_models import OpenModels
-from swarmbus.role import Role
+from swarmbus.role import Role, check_settings
 from swarmbus.role_models import RoleModels
 from swarmbus.settings import require_settings
 from swarmbus.table import EventTable
@@ -73,6 +73,7 @@ class Swarm(Generic[R]):
         for role in roles:
             many = isinstance(role, (list, tuple))
             require("Swarm({}, table=...)", role, Role, "roles one by one: Swarm(*roles, ...)" if many else "roles")
+            check_settings(role)
         require_settings("Swarm", table=table, model=model, limits=limits, budget=budget, retry=retry, timeout=timeout)
         require_settings("Swarm", deps=deps, journal=journal, transport=transport, clock=clock)
         self.roles = roles

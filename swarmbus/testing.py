@@ -168,6 +168,8 @@ def context(
     kind = getattr(given, "State", None)
     if state is None and kind is not None:
         state = kind()
+    if kind is not None:
+        require("context(state={})", state, kind, f"the role's State, such as {kind.__qualname__}(...)")
     return HandlerContext(_Alone(given, model or given.model, state, deps, list(answers), time.timestamp()))
 
 

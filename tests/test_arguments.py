@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from support.jobs import WorkDone, WorkGiven, WorkSeen, worker_swarm
-from swarmbus import CLIENT, Budget, EventTable, Limits, Role, Run, on
+from swarmbus import CLIENT, AgentStopped, Budget, EventTable, FrozenDict, Limits, Role, Run, RunFailed, on
 from swarmbus.arguments import require, require_manager, require_seconds, require_text, shown
 from swarmbus.errors import RoleError, SubmitError, ToolDefinitionError
 from swarmbus.models import ScriptedModel
@@ -87,7 +87,10 @@ SWARMS: list[tuple[Callable[[], object], str]] = [
     (swarm(Worker(), TABLE), "Swarm(<EventTable of 2 rows, result WorkDone>, table=...) takes roles"),
     (swarm(table=None), "Swarm(table=None) takes an EventTable("),
     (swarm(table=[(CLIENT, WorkGiven, "worker")]), "takes an EventTable("),
-    (swarm(model=3), 'Swarm(model=3) takes a model, or the name of one such as "openai:gpt-5-mini"'),
+    (
+        swarm(model=3),
+        'Swarm(model=3) takes a model (with `name` and `stream`), or the name of one such as "openai:gpt-5-mini"',
+    ),
     (swarm(model=ScriptedModel), "ScriptedModel is a class: give an instance, ScriptedModel(...)"),
     (swarm(model={"worker": 3}), "Swarm(model={'worker': 3}) takes a model"),
     (swarm(model={3: MODEL}), "takes the names of roles as keys"),
@@ -107,7 +110,7 @@ SWARMS: list[tuple[Callable[[], object], str]] = [
 ]
 
 THINKING: list[tuple[Callable[[], object], str]] = [
-    (agent(model=3), "model=3 takes a model, or the name of one"),
+    (agent(model=3), "model=3 takes a model (with `name` and `stream`), or the name of one"),
     (agent(model=None), "model=None takes a model"),
     (agent(instructions=3), "Agent(instructions=3) takes a text"),
     (agent(tools=plain), "takes a list of tools, such as [search]"),
@@ -127,7 +130,7 @@ THINKING: list[tuple[Callable[[], object], str]] = [
     (lambda: models.ScriptedModel(WorkDone()), "takes a list of replies"),
     (lambda: models.ScriptedModel([], name=3), "ScriptedModel(name=3) takes a text"),
     (lambda: models.call(3), "call(3, ...) takes the name of a tool"),
-    (lambda: models.resolve_model(3), "model=3 takes a model, or the name of one"),
+    (lambda: models.resolve_model(3), "model=3 takes a model (with `name` and `stream`), or the name of one"),
     (lambda: models.register_model(3, plain), "takes a prefix as text"),
     (lambda: models.register_model("x", 3), "register_model('x', 3) takes a function"),
     (lambda: models.FallbackModel("openai:a"), "FallbackModel('openai:a') takes a list of models"),
@@ -174,7 +177,7 @@ def test_what_something_else_was_given_to_says_what_it_takes(make: Callable[[], 
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (role(model=3), "Worker.model is 3; it has to be a model, or the name of one"),
+        (role(model=3), "Worker.model is 3; it has to be a model (with `name` and `stream`), or the name of one"),
         (role(limits=3), "it has to be Limits, such as Limits(turns=5), or None"),
         (role(instructions=3), "it has to be a text, or a function from the context to one"),
         (role(tools=(3,)), "it has to be a tuple of tools, such as (search,)"),
@@ -204,6 +207,13 @@ def test_a_value_that_can_not_be_says_what_can(make: Callable[[], object], told:
 def test_a_factory_of_models_has_to_return_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("swarmbus.thinking.models.registry._registered", {"odd": lambda name: name})
     refused(lambda: models.resolve_model("odd:x"), "the factory of the prefix 'odd' returned 'x', which is no model")
+
+
+@pytest.mark.parametrize(("setting", "value"), [("name", 3), ("concurrency", "2"), ("tools", 3)])
+def test_a_setting_that_a_role_sets_itself_is_looked_at_too(setting: str, value: object) -> None:
+    worker = Worker()
+    setattr(worker, setting, value)
+    refused(swarm(worker), f"Worker.{setting} is {value!r}; it has to be", RoleError)
 
 
 # What is given to a run.
@@ -305,11 +315,117 @@ async def test_a_context_says_what_it_takes(do: Callable[[Any], Any], told: str)
     assert told in str(caught.value)
 
 
+class Counter(Role):
+    class State(BaseModel, frozen=True):
+        count: int = 0
+        places: FrozenDict[str, int] = FrozenDict()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda ctx: ctx.put("count", "a", 1), "Counter.State.count is no mapping; change it with ctx.update(...)"),
+        (lambda ctx: ctx.put("plces", "a", 1), "Counter.State has no field plces; it has: count, places"),
+        (lambda ctx: ctx.put("places", 1, "one"), "Input should be a valid"),
+        (lambda ctx: ctx.remove("count", "a"), "Counter.State.count is no mapping"),
+        (lambda ctx: ctx.remove("plces", "a"), "Counter.State has no field plces"),
+        (lambda ctx: ctx.remove("places", "a"), "Counter.State.places has no entry 'a' that could be removed"),
+        (lambda ctx: testing.context(Counter(), state=3), "takes the role's State, such as Counter.State(...)"),
+    ],
+    ids=told,
+)
+def test_a_state_says_what_can_be_changed(change: Callable[[Any], object], told: str) -> None:
+    ctx = testing.context(Counter())
+    with pytest.raises((RoleError, ValidationError, TypeError)) as caught:
+        change(ctx)
+    assert told in str(caught.value)
+    assert (ctx.state, ctx.changes) == (Counter.State(), ())
+
+
 async def test_an_agent_says_what_it_is_asked_with() -> None:
     for prompt in (3, ()):
         with pytest.raises(TypeError, match="takes a text, or parts"):
             await sb.Agent(MODEL).run(prompt)
     assert MODEL.requests == []
+
+
+# What a user's own functions return.
+
+
+def count() -> int:
+    """Count."""
+    return 3
+
+
+@pytest.mark.parametrize(
+    ("hook", "wanted"),
+    [
+        ("transform_context", "list or tuple"),
+        ("before_model_call", "ModelRequest"),
+        ("after_model_call", "ModelReply"),
+        ("prepare_next_turn", "NextTurn or None"),
+    ],
+)
+async def test_a_hook_that_returns_something_else_ends_the_loop(hook: str, wanted: str) -> None:
+    def odd(*arguments: Any) -> int:
+        return 3
+
+    asked = sb.Agent(ScriptedModel([models.call("count"), "3"]), tools=[count], hooks=sb.Hooks(**{hook: odd}))
+    with pytest.raises(AgentStopped, match=f"hook odd returned 3; it has to return {wanted}") as caught:
+        await asked.run("How many?")
+    assert caught.value.reason == "hook_failed"
+
+
+async def test_a_hook_after_a_tool_that_returns_nothing_is_an_error_of_that_call() -> None:
+    def forgetful(*arguments: Any) -> None: ...
+
+    model = ScriptedModel([models.call("count"), "3"])
+    await sb.Agent(model, tools=[count], hooks=sb.Hooks(after_tool_call=forgetful)).run("How many?")
+    assert "hook forgetful returned None; it has to return ToolResult" in str(model.requests[-1].messages[-1].content)
+
+
+class ReturnsParts:
+    name = "odd"
+
+    async def stream(self, request: Any) -> str:
+        return "text"
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (ReturnsParts, "a model's stream(request) has to yield its parts, and returned coroutine"),
+        (lambda: ScriptedModel([object()]), "in the script of a model, which could not say it"),
+    ],
+    ids=told,
+)
+async def test_a_model_that_can_not_answer_says_why(make: Any, told: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        await sb.Agent(make()).run("How many?")
+    assert told in str(caught.value)
+
+
+async def test_middleware_has_to_be_async() -> None:
+    def log(ctx: Any, event: Any, call_next: Any) -> int:
+        return 3
+
+    logged = worker_swarm(Worker())
+    anything(logged.middleware).append(log)
+    with pytest.raises(RunFailed, match=r"log has to be async: async def .*log\(ctx, event, call_next\)"):
+        await logged.run(WorkGiven())
+
+
+async def test_a_handler_that_returns_a_class_is_told_from_its_instance() -> None:
+    class Classy(Role):
+        name = "worker"
+
+        @on
+        async def work(self, event: WorkGiven) -> WorkDone:
+            given: WorkDone = anything(WorkDone)
+            return given
+
+    with pytest.raises(RunFailed, match="declares that it returns WorkDone, but returned the class WorkDone"):
+        await worker_swarm(Classy()).run(WorkGiven())
 
 
 # What says so.

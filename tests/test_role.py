@@ -127,7 +127,7 @@ def test_attributes_and_methods_of_its_own_are_fine() -> None:
         ({"retry": 3}, r"Retry\(attempts=3\)"),
         ({"tools": len}, "tuple of tools"),
         ({"name": "a b"}, "letters, digits, _ and -"),
-        ({"model": 3}, "a model, or the name of one"),
+        ({"model": 3}, "or the name of one such as"),
         ({"limits": 3}, r"Limits\(turns=5\)"),
         ({"instructions": 3}, "a text, or a function"),
         ({"tools": (3,)}, "tuple of tools"),

@@ -49,7 +49,7 @@ async def build_request(setup: LoopSetup, state: LoopState, *, last: bool) -> Mo
                 instructions = f"{instructions}\n\n{setup.output.instruction}".strip()
     shown: Sequence[Message] = state.messages
     if setup.hooks.transform_context is not None:
-        shown = await ask_hook(setup.hooks.transform_context, tuple(shown))
+        shown = await ask_hook(setup.hooks.transform_context, tuple(shown), returns=(list, tuple))
     window = profile_of(setup.model).window
     if window is not None:
         reply = setup.settings.max_tokens or REPLY_TOKENS
@@ -57,7 +57,7 @@ async def build_request(setup: LoopSetup, state: LoopState, *, last: bool) -> Mo
     messages = (SystemMessage(instructions), *shown) if instructions else tuple(shown)
     request = ModelRequest(messages, tools, output, setup.settings, setup.limits.idle_timeout)
     if setup.hooks.before_model_call is not None:
-        changed: ModelRequest = await ask_hook(setup.hooks.before_model_call, request)
+        changed: ModelRequest = await ask_hook(setup.hooks.before_model_call, request, returns=ModelRequest)
         return changed
     return request
 
@@ -74,7 +74,7 @@ async def ask(setup: LoopSetup, state: LoopState, request: ModelRequest) -> Mode
         recorded = await setup.recorder.recorded_reply(request, setup.model.name, state.turn)
         reply = recorded if recorded is not None else await _paid_reply(setup, state, request)
         if setup.hooks.after_model_call is not None:
-            reply = await ask_hook(setup.hooks.after_model_call, reply)
+            reply = await ask_hook(setup.hooks.after_model_call, reply, returns=ModelReply)
         reply = _tidied(state, reply)
     except Exception as failure:
         reply, error = None, f"{type(failure).__name__}: {failure}"

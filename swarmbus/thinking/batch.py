@@ -222,10 +222,9 @@ class Batch:
         if hook is None:
             return result
         try:
-            changed = await ask_hook(hook, call, result)
+            changed: ToolResult = await ask_hook(hook, call, result, returns=ToolResult)
         except HookFailed as error:
             return ToolResult.failed("raised", str(error))
-        assert isinstance(changed, ToolResult)
         return changed
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, fields
+from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from swarmbus.arguments import refusal
+from swarmbus.arguments import refusal, shown
 from swarmbus.messages import Message, ModelReply, ModelRequest, ToolCall, Usage
 from swarmbus.thinking.tool_result import ToolResult
 
@@ -100,15 +101,20 @@ class HookFailed(Exception):  # noqa: N818  # a signal inside the loop, which tu
     """A hook raised; its exception is the cause."""
 
 
-async def ask_hook(hook: Callable[..., Any], *arguments: Any) -> Any:
+async def ask_hook(hook: Callable[..., Any], *arguments: Any, returns: type | tuple[type, ...] = object) -> Any:
     """Call a plain or async hook.
 
     Raises:
-        HookFailed: it raised.
+        HookFailed: it raised, or returned something else than it has to.
     """
+    name = getattr(hook, "__name__", type(hook).__name__)
     try:
         answer = hook(*arguments)
-        return await answer if inspect.isawaitable(answer) else answer
+        answer = await answer if inspect.isawaitable(answer) else answer
     except Exception as error:
-        name = getattr(hook, "__name__", type(hook).__name__)
         raise HookFailed(f"hook {name} raised {type(error).__name__}: {error}") from error
+    if not isinstance(answer, returns):
+        kinds = returns if isinstance(returns, tuple) else (returns,)
+        wanted = " or ".join("None" if kind is NoneType else kind.__name__ for kind in kinds)
+        raise HookFailed(f"hook {name} returned {shown(answer)}; it has to return {wanted}")
+    return answer

@@ -6,6 +6,7 @@ All variation is injected: the loop itself knows no server, no tool, no role and
 from __future__ import annotations
 
 import math
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from anyio import CancelScope, get_cancelled_exc_class
@@ -80,7 +81,8 @@ async def _turns(setup: LoopSetup, state: LoopState, clock: CancelScope) -> tupl
         if stop := stopped_at_limit(setup, state):
             raise stop
         if state.turn and setup.hooks.prepare_next_turn is not None:
-            _change(setup, state, await ask_hook(setup.hooks.prepare_next_turn, _progress(setup, state)))
+            asked = ask_hook(setup.hooks.prepare_next_turn, _progress(setup, state), returns=(NextTurn, NoneType))
+            _change(setup, state, await asked)
         state.reporter.turn += 1
         last = state.turn == setup.limits.turns and state.turn > 1
         if last:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, nullcontext
@@ -42,7 +43,7 @@ class ModelProfile:
 
 DEFAULT_PROFILE = ModelProfile()
 
-MODEL_WANTED = 'a model, or the name of one such as "openai:gpt-5-mini"'
+MODEL_WANTED = 'a model (with `name` and `stream`), or the name of one such as "openai:gpt-5-mini"'
 """What messages say where something else was given as a model."""
 
 
@@ -68,7 +69,9 @@ class Model(Protocol):
 
 def is_model(candidate: object) -> bool:
     """Whether this answers requests; a class does not, its instances may."""
-    return not isinstance(candidate, type) and callable(getattr(candidate, "stream", None))
+    if isinstance(candidate, type) or not callable(getattr(candidate, "stream", None)):
+        return False
+    return isinstance(getattr(candidate, "name", None), str)
 
 
 def profile_of(model: Model) -> ModelProfile:
@@ -87,7 +90,16 @@ def kept_open(model: Model) -> AbstractAsyncContextManager[Any]:
 
 
 def closing(parts: AsyncIterator[StreamPart]) -> AbstractAsyncContextManager[AsyncIterator[StreamPart]]:
-    """Return a context that closes a stream at its end, where it can be closed."""
+    """Return a context that closes a stream at its end, where it can be closed.
+
+    Raises:
+        TypeError: what a model's `stream` returned is no stream.
+    """
+    given: Any = parts
+    if not hasattr(given, "__aiter__"):
+        if inspect.iscoroutine(given):
+            given.close()
+        raise TypeError(f"a model's stream(request) has to yield its parts, and returned {type(given).__name__}")
     return aclosing(parts) if isinstance(parts, AsyncGenerator) else nullcontext(parts)
 
 

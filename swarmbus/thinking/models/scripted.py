@@ -122,7 +122,10 @@ def _reply(item: Any, request: ModelRequest) -> ModelReply:
 
 
 def _typed_reply(value: Any, request: ModelRequest) -> ModelReply:
-    data = pydantic_core.to_jsonable_python(value)
+    try:
+        data = pydantic_core.to_jsonable_python(value)
+    except pydantic_core.PydanticSerializationError as error:
+        raise TypeError(f"{shown(value)} is in the script of a model, which could not say it: {error}") from error
     if not any(tool.name == ANSWER_TOOL for tool in request.tools):
         return ModelReply(AssistantMessage(pydantic_core.to_json(data).decode()))
     text = arguments_text(data if isinstance(data, dict) else {RESULT_FIELD: data})
