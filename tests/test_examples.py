@@ -25,7 +25,7 @@ PRINTED = {
         "Noon p.1, Noon p.2, Noon p.3",
         "Dusk p.1",
     ],
-    "analyse_documents": ["done: 12 claims from 12 documents"],
+    "analyse_documents": ["done: 14 claims from 12 documents"],
 }
 
 

@@ -39,10 +39,8 @@ def test_a_passage_that_is_short_enough_is_quoted_whole() -> None:
 
 
 def test_the_headline_is_the_sentence_that_answers() -> None:
-    assert (
-        headline("How long was the valve open?", f"It was late in the evening.\n{ANSWER}")
-        == ANSWER.split(" Nobody", maxsplit=1)[0]
-    )
+    quoted = f"It was late in the evening.\n{ANSWER}"
+    assert headline("How long was the valve open?", quoted) == "The valve stood open for nine hours."
     assert len(headline("x", "word " * 500)) < 210
 
 
