@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +13,7 @@ import anyio.to_thread
 from roles.analysis.decoding import REPLACEMENT
 from roles.analysis.documents import NOT_READ, load_documents, path_of, printable
 from roles.analysis.events import AnalysisReady, AnalysisRequested, DocumentInfo, StepAnalysed
-from roles.analysis.report import DocumentEntry, FailureEntry, Report, earlier_report
+from roles.analysis.frame import Frame
 from roles.analysis.roles import AnalysisAggregator, AnalysisExecutor, AnalysisPlanner
 from roles.analysis.store import DocumentStore
 from roles.analysis.words import words_of
@@ -25,22 +23,17 @@ from swarmbus.errors import RunEnded
 from swarmbus.models import resolve_model
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
-    from roles.analysis.documents import Document
-    from roles.analysis.events import QuotedClaim
     from roles.analysis.reading import ReadingLimits
-    from roles.analysis.report import Status
-    from swarmbus import Run, RunResult
+    from roles.analysis.report import Report
+    from swarmbus import Run
     from swarmbus.models import Model
 
     Watch = Callable[[Any], None]
 
 
 T = TypeVar("T")
-
-_WITHOUT_ANSWER = ("failed", "skipped", "superseded")
-"""How steps end that were not carried out to an answer, be it that there is none."""
 
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -138,7 +131,7 @@ async def analyze(
     resolved = resolve_model(model)
     swarm = analysis_swarm(resolved, **settings)
     documents = await load_documents(given, limits, on_reading, stop)
-    frame = _Frame(documents, asked, resolved.name, replaced)
+    frame = Frame(documents, asked, resolved.name, replaced)
     if any(document.reason == NOT_READ for document in documents):
         return frame.unread()
     with await anyio.to_thread.run_sync(DocumentStore, documents) as store:
@@ -190,115 +183,11 @@ async def _watch(run: Run[AnalysisReady], found: list[StepAnalysed], on_event: W
     return True
 
 
-async def _outcome(run: Run[AnalysisReady], frame: _Frame, found: list[StepAnalysed]) -> Report:
+async def _outcome(run: Run[AnalysisReady], frame: Frame, found: list[StepAnalysed]) -> Report:
     try:
         result = await run.result()
     except RunEnded as ended:
         claims = tuple(claim for step in found for claim in step.claims)
-        return frame.report(ended.result, _status(run.status), str(ended), claims, found, ())
+        return frame.report(ended.result, run.status, str(ended), claims, found, ())
     answer = result.output
     return frame.report(result, "done", answer.summary, answer.claims, answer.steps, answer.notes)
-
-
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """What a report says of the analysis whatever comes of it.
-
-    Attributes:
-        replaced: how many characters of the question were no text.
-    """
-
-    documents: tuple[Document, ...]
-    question: str
-    model: str
-    replaced: int
-
-    def unread(self) -> Report:
-        """Return the report of an analysis that was stopped before it had anything to analyse."""
-        read = sum(document.reason != NOT_READ for document in self.documents)
-        summary = f"Stopped while the documents were being read: {read} of {len(self.documents)} were read."
-        return self._report("", "stopped", summary)
-
-    def report(  # noqa: PLR0917  # what a report is made of, in the order in which it stands there
-        self,
-        result: RunResult[Any],
-        status: Status,
-        summary: str,
-        claims: Sequence[QuotedClaim],
-        steps: Sequence[StepDone],
-        notes: Sequence[str],
-    ) -> Report:
-        """Return the report of an analysis that came to an end of any kind."""
-        failures = tuple(
-            FailureEntry(step=step.step_id, status=step.status, reason=step.error)
-            for step in steps
-            if step.status in ("failed", "skipped")
-        )
-        if status == "done" and not any(document.readable for document in self.documents):
-            status, summary = "failed", "No document could be read."
-        elif status == "done" and failures and all(step.status in _WITHOUT_ANSWER for step in steps):
-            ((reason, _),) = Counter(failure.reason for failure in failures).most_common(1)
-            status, summary = "failed", f"No step could be carried out: {reason}"
-        elif status == "done" and (failures or any(_lost(document) for document in self.documents)):
-            status = "partial"
-        return self._report(
-            result.run_id, status, summary, claims, failures, (*notes, *result.warnings), asdict(result.usage)
-        )
-
-    def _report(  # noqa: PLR0917  # see above
-        self,
-        run_id: str,
-        status: Status,
-        summary: str,
-        claims: Sequence[QuotedClaim] = (),
-        failures: Sequence[FailureEntry] = (),
-        notes: Sequence[str] = (),
-        usage: Mapping[str, int] | None = None,
-    ) -> Report:
-        read = (f"{document.path}: {warning}" for document in self.documents for warning in _warnings(document))
-        of_question = f"characters of the question that are no text, and were replaced: {self.replaced}"
-        return Report(
-            run_id=run_id,
-            question=self.question,
-            model=self.model,
-            status=status,
-            summary=summary,
-            claims=tuple(claims),
-            documents=tuple(map(_entry, self.documents)),
-            failures=tuple(failures),
-            warnings=(*([of_question] if self.replaced else ()), *read, *notes),
-            usage=dict(usage or {}),
-        )
-
-
-def _entry(document: Document) -> DocumentEntry:
-    return DocumentEntry(
-        id=document.id,
-        path=document.path,
-        status=document.status,
-        reason=document.reason,
-        pages=len(document.pages),
-        characters=len(document.text),
-        sha256=document.sha256,
-    )
-
-
-def _warnings(document: Document) -> tuple[str, ...]:
-    if earlier_report(document.text) is None:
-        return document.warnings
-    return (*document.warnings, "it is the report of an earlier analysis, and was read like any document")
-
-
-def _lost(document: Document) -> bool:
-    return document.status not in ("read", "duplicate")
-
-
-def _status(status: str) -> Status:
-    known: dict[str, Status] = {
-        "stalled": "stalled",
-        "limit": "limit",
-        "timed_out": "timed_out",
-        "cancelled": "cancelled",
-        "stopped": "stopped",
-    }
-    return known.get(status, "failed")
