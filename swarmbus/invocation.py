@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -16,6 +17,7 @@ from swarmbus.results import Lifecycle
 from swarmbus.role_context import RoleContext, changes_of, describe_question
 from swarmbus.thinking.agent import Agent
 from swarmbus.thinking.models.registry import resolve_model
+from swarmbus.thinking.models.retry import uncounted
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -162,7 +164,11 @@ class _Callee:
         if self.is_async:
             return await self.method(*arguments)
         try:
-            returned = await anyio.to_thread.run_sync(lambda: self.method(*arguments), abandon_on_cancel=True)
+            returned = await anyio.to_thread.run_sync(
+                lambda: self.method(*arguments),
+                abandon_on_cancel=True,
+                limiter=anyio.CapacityLimiter(1),  # its own, for the role's concurrency is what limits them
+            )
         except anyio.get_cancelled_exc_class():
             attempt.abandon_thread()
             raise
@@ -184,6 +190,13 @@ class Invoker:
         Raises:
             PublishError: it returned something it does not declare.
         """
+        uncounted.set(attempt.pause_clock)
+        try:
+            return await self._call(attempt)
+        finally:
+            uncounted.set(nullcontext)
+
+    async def _call(self, attempt: Attempt) -> Handled:
         delivery = attempt.delivery
         callee = self._callees.get(delivery.handler.number) or self._meet(attempt)
         host: RunHost = attempt.run.host

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import threading
 import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
@@ -12,11 +14,43 @@ import anyio.to_thread
 import pytest
 
 from support.clock import FakeClock
-from support.jobs import JobGiven, PieceDone, WorkDone, Worker, WorkGiven, gatherer, job_swarm, started, worker_swarm
-from swarmbus import Budget, LimitReached, Retry, Role, RoleContext, RunFailed, RunTimedOut, on
+from support.jobs import (
+    JobGiven,
+    PieceDone,
+    WorkDone,
+    Worker,
+    WorkGiven,
+    WorkSeen,
+    gatherer,
+    job_swarm,
+    started,
+    worker_swarm,
+)
+from swarmbus import (
+    CLIENT,
+    Budget,
+    EventTable,
+    LimitReached,
+    Retry,
+    Role,
+    RoleContext,
+    RunFailed,
+    RunTimedOut,
+    Swarm,
+    on,
+)
 from swarmbus.delivery.blocking import LONG, Blocked
 from swarmbus.delivery.topology import compile_topology
 from swarmbus.errors import HandlerTimedOut
+from swarmbus.live_swarm import INBOX_LIMIT
+from swarmbus.messages import AssistantMessage, ModelReply, Usage
+from swarmbus.thinking.models.retry import DEFAULT_RETRIES, MOST_UNDER_WAY, Gate, retried
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from swarmbus import Run
+    from swarmbus.messages import ModelRequest, StreamPart
 
 ONE_ATTEMPT = Retry(attempts=1)
 
@@ -292,3 +326,104 @@ async def test_a_synchronous_handler_that_sleeps_does_not_hold_up_the_runs_end()
     with pytest.raises(RunTimedOut, match=r"no result within 0.02 s") as caught:
         await worker_swarm(Worker()).run(WorkGiven(), timeout=0.02)
     assert caught.value.result.ended - caught.value.result.started < 0.2
+
+
+async def test_waiting_at_the_gate_of_a_model_server_does_not_count() -> None:
+    clock, gate = FakeClock(), Gate()
+    permits = [await gate.enter() for _ in range(MOST_UNDER_WAY)]
+
+    class Worker(Role):
+        @on(timeout=10)
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            async with anyio.create_task_group() as group:  # at the same time, and they leave one after the other
+                for _ in range(3):
+                    group.start_soon(ctx.ask, "Say something.")
+            if event.text == "hangs":
+                await anyio.sleep_forever()
+            return WorkDone()
+
+    for text, ending in (("", "done"), ("hangs", "failed")):
+        swarm = worker_swarm(Worker(), clock=clock, retry=ONE_ATTEMPT, model=Gated(gate))
+        async with started(swarm, WorkGiven(text=text)) as (_, run):
+            await clock.advance(9)
+            await clock.advance(100)
+            assert run.status == "running"
+            for _ in permits:
+                gate.leave()
+            await clock.advance(9.5)
+            assert run.status == ("done" if not text else "running")
+            await clock.advance(0.5)
+            assert run.status == ending
+            permits = [await gate.enter() for _ in range(MOST_UNDER_WAY)]
+
+
+class Gated:
+    """A model behind a gate, which says nothing of interest."""
+
+    name = "gated"
+
+    def __init__(self, gate: Gate) -> None:
+        self.gate = gate
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamPart, None]:
+        return retried(self._attempt, self.gate, DEFAULT_RETRIES)
+
+    async def _attempt(self) -> AsyncGenerator[StreamPart, None]:
+        yield ModelReply(AssistantMessage("something"), Usage(calls=1), "stop", self.name)
+
+
+async def test_a_handler_that_hangs_after_it_waited_for_room_has_a_time_limit_still() -> None:
+    clock, go = FakeClock(), anyio.Event()
+
+    class Source(Role):
+        @on(timeout=10)
+        async def pour(self, event: WorkGiven, ctx: RoleContext[WorkSeen]) -> WorkDone:
+            for _ in range(INBOX_LIMIT + 2):
+                await ctx.publish(WorkSeen())
+            await anyio.sleep_forever()
+            return WorkDone()
+
+    class Sink(Role):
+        @on(timeout=1000)
+        async def take(self, event: WorkSeen) -> None:
+            await go.wait()
+
+    table = EventTable((CLIENT, WorkGiven, "source"), ("source", WorkSeen, "sink"), ("source", WorkDone, CLIENT))
+    swarm = Swarm(Source(), Sink(), table=table, clock=clock, retry=ONE_ATTEMPT)
+    async with started(swarm, WorkGiven()) as (_, run):
+        await clock.advance(100)
+        go.set()
+        await anyio.wait_all_tasks_blocked()
+        assert run.status == "running"
+        await clock.advance(10)
+        assert [failure.error_type for failure in (await raised(run)).result.failures] == ["HandlerTimedOut"]
+
+
+async def raised(run: Run[Any]) -> RunFailed:
+    with pytest.raises(RunFailed) as caught:
+        await run.result()
+    return caught.value
+
+
+async def test_as_many_synchronous_handlers_run_as_the_role_says_even_beside_threads_that_hang() -> None:
+    inside, go = threading.Semaphore(0), threading.Event()
+
+    class Worker(Role):
+        concurrency = 60
+
+        @on(JobGiven, each="pieces")
+        def work(self, piece: int) -> PieceDone:
+            inside.release()
+            assert go.wait(10)
+            return PieceDone(piece=piece)
+
+    pieces = tuple(range(60))
+    try:
+        async with job_swarm(Worker()).open(grace=0) as live:
+            for _ in range(2):
+                run = await live.submit(JobGiven(pieces=pieces))
+                for _ in pieces:
+                    assert await anyio.to_thread.run_sync(partial(inside.acquire, timeout=5))
+                await run.cancel()
+    finally:
+        go.set()

@@ -59,16 +59,23 @@ class AttemptPort:
 class Attempt:
     """One try at one delivery.
 
+    Args:
+        watch: has the attempt stopped once the clock's monotonic seconds have come to this.
+
     Attributes:
         number: from 1; an answer from a person continues the same attempt.
     """
 
-    def __init__(self, port: AttemptPort, slot: Slot, run: RunState, delivery: Delivery) -> None:
+    def __init__(
+        self, port: AttemptPort, slot: Slot, run: RunState, delivery: Delivery, watch: Callable[[float], None]
+    ) -> None:
         self.run = run
         self.delivery = delivery
         self.number = delivery.attempt
         self.slot = slot
         self._port = port
+        self._watch = watch
+        self._waiting: Waiting | None = None
         self._questions = 0
         self._earlier = list(delivery.early) if delivery.early else None
         self._fresh_events: list[str] = []
@@ -113,7 +120,7 @@ class Attempt:
         await self.flush()
         if self._published_before(event, key):
             return
-        with Waiting(self):
+        with self.pause_clock():
             await self._port.room(self.run, self.role, event)
         now = self._port.time()
         due = now + after if after is not None else None
@@ -140,7 +147,10 @@ class Attempt:
 
     def progress(self) -> None:
         """Renew the time limit."""
-        self.slot.deadline = self._port.monotonic() + self.slot.timeout
+        if self._waiting is not None and self._waiting.blocks:
+            self._waiting.left = self.slot.timeout
+        else:
+            self.slot.deadline = self._port.monotonic() + self.slot.timeout
 
     def diverged(self) -> str | None:
         """Say how what this attempt published differs from what an earlier one did, or None where it does not."""
@@ -172,7 +182,9 @@ class Attempt:
 
     def pause_clock(self) -> Waiting:
         """Return a context in which waiting does not count towards the time limit."""
-        return Waiting(self)
+        if self._waiting is None:
+            self._waiting = Waiting(self.slot, self._port.monotonic, self._watch)
+        return self._waiting
 
     def _published_before(self, event: Event, key: str | None) -> bool:
         if self._earlier is None:
@@ -185,26 +197,33 @@ class Attempt:
         self._fresh_events.append(event_name(event))
         return False
 
-    def monotonic(self) -> float:
-        """Return the clock's monotonic seconds."""
-        return self._port.monotonic()
-
     def time(self) -> float:
         """Return the clock's seconds since the epoch."""
         return self._port.time()
 
 
 class Waiting:
-    """A stretch of an attempt that does not count towards its time limit."""
+    """What does not count towards an attempt's time limit; blocks that overlap are as one.
 
-    def __init__(self, attempt: Attempt) -> None:
-        self._attempt = attempt
-        self._left = 0.0
+    Attributes:
+        blocks: how many are entered; left: the seconds left of the time limit, while any is.
+    """
+
+    def __init__(self, slot: Slot, monotonic: Callable[[], float], watch: Callable[[float], None]) -> None:
+        self.blocks = 0
+        self.left = 0.0
+        self._slot = slot
+        self._monotonic = monotonic
+        self._watch = watch
 
     def __enter__(self) -> None:
-        slot = self._attempt.slot
-        self._left = slot.deadline - self._attempt.monotonic()
-        slot.deadline = math.inf
+        if not self.blocks:
+            self.left = self._slot.deadline - self._monotonic()
+            self._slot.deadline = math.inf
+        self.blocks += 1
 
     def __exit__(self, *_: object) -> None:
-        self._attempt.slot.deadline = self._attempt.monotonic() + self._left
+        self.blocks -= 1
+        if not self.blocks:
+            self._slot.deadline = self._monotonic() + self.left
+            self._watch(self._slot.deadline)

@@ -99,7 +99,7 @@ class Supervisor:
         slot.since = self._clock.monotonic()
         slot.deadline = slot.since + policy.timeout
         self._watch(slot.deadline)
-        attempt = Attempt(self._port, slot, run, delivery)
+        attempt = Attempt(self._port, slot, run, delivery, self._watch)
         await self._try(attempt, slot)
 
     async def _try(self, attempt: Attempt, slot: Slot) -> None:

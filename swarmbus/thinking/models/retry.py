@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,9 @@ class Retries:
 
 DEFAULT_RETRIES = Retries()
 
+uncounted: ContextVar[Callable[[], AbstractContextManager[None]]] = ContextVar("uncounted", default=nullcontext)
+"""Makes what a wait at a gate happens in, so that whoever limits the caller's time does not count it."""
+
 
 class Gate:
     """Lets calls to one server start, as many and as fast as it takes them."""
@@ -66,6 +70,10 @@ class Gate:
 
     async def enter(self) -> float:
         """Wait until a call may start and return the time at which it does."""
+        with uncounted.get()():
+            return await self._pass()
+
+    async def _pass(self) -> float:
         while True:
             now = anyio.current_time()
             start = max(self._closed_until, self._next_start)
