@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PASSAGES = 20
 """Passages that a search brings, and claims that a step across documents makes, at the most."""
 STEP_CLAIMS = 3
-"""Claims about one document."""
+"""Claims about one document, if its question has not more parts."""
 REPORT_CLAIMS = 20
 ENOUGH = 0.5
 """How well a claim of the report has to fit, where the best one fits by 1."""
@@ -99,10 +99,10 @@ def _findings(request: ModelRequest, asked: str) -> ModelReply:
         named = tuple(replace(wish, id=f"search_{number}") for number, wish in enumerate(wishes))
         return ModelReply(AssistantMessage(tool_calls=named), finish="tool_calls")
     found = [dict(_passages(results.get(f"search_{number}", ""))) for number in range(len(parts))]
-    chosen = in_turn([list(passages) for passages in found], STEP_CLAIMS if len(documents) == 1 else PASSAGES)
+    most = max(STEP_CLAIMS, len(parts)) if len(documents) == 1 else PASSAGES
+    chosen = in_turn([list(passages) for passages in found], most)
     claims = []
-    for passage in chosen:
-        part = next(number for number, passages in enumerate(found) if passage in passages)
+    for part, passage in chosen:
         quoted = quotation(parts[part], passage.text)
         claim = _Claim(headline(parts[part], quoted), found[part][passage], part)
         claims.append({"text": _marked(claim), "quotes": [{"document": passage.document, "text": quoted}]})
@@ -139,7 +139,7 @@ def _report(asked: str) -> dict[str, Any]:
             ranking.append(key)
     chosen = in_turn([rankings[part] for part in sorted(rankings)], REPORT_CLAIMS)
     show = _marked if asked.endswith(PART) else _plain
-    drafts = [{"text": show(claims[key]), "sources": sources[key]} for key in chosen]
+    drafts = [{"text": show(claims[key]), "sources": sources[key]} for _, key in chosen]
     summary = (
         f"Quoted, not written: the {len(drafts)} passages that fit the question best, the best first."
         if drafts

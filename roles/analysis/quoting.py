@@ -20,6 +20,9 @@ PARTS = 4
 LONGEST = 700
 """Characters of a quotation, where its sentences allow it."""
 HEADLINE = 200
+"""Characters of a sentence that stands for a quotation, at the most."""
+SAYS = 20
+"""Characters with which a line begins to say something."""
 
 _ASKS = r"(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|does|do|did|has|have|can)"
 _PARTS = re.compile(rf"[,;]\s+(?:and\s+|or\s+)?(?={_ASKS}\b)|\s+and\s+(?={_ASKS}\b)", re.IGNORECASE)
@@ -28,15 +31,20 @@ _QUESTION = re.compile(rf"{_ASKS}\b", re.IGNORECASE)
 
 
 def parts_of(question: str) -> list[str]:
-    """Return a question and, where it is made of several, the first four of those.
+    """Return the questions that a question is made of, at most four.
 
-    Only a sentence that begins as a question is taken apart: what another one says is all needed to understand it.
+    Only a sentence that begins as a question is taken apart. Where others tell what it is about, all of it comes first.
     """
     parts: list[str] = []
+    told = False
     for sentence in _SENTENCES.split(question):
-        parts += _PARTS.split(sentence) if _QUESTION.match(sentence) else [sentence]
-    telling = [part.strip(" ?") for part in parts if len(stems_of(part)) > 1]
-    return [question, *(telling[:PARTS] if len(telling) > 1 else ())]
+        asks = _QUESTION.match(sentence) is not None
+        told = told or not asks
+        parts += _PARTS.split(sentence) if asks else [sentence]
+    telling = [part.strip(" ?.") for part in parts if len(stems_of(part)) > 1][:PARTS]
+    if len(telling) < 2:
+        return [question]
+    return [question, *telling] if told else telling
 
 
 def quotation(question: str, passage: str) -> str:
@@ -45,9 +53,10 @@ def quotation(question: str, passage: str) -> str:
 
 
 def headline(question: str, quoted: str) -> str:
-    """Return the sentence of a quotation that holds the most of what is asked, on one line."""
-    lines = (quoted[start:end] for start, end in sentences(quoted, 0, len(quoted)))
-    line = " ".join(max(lines, key=lambda line: held(question, line), default=quoted).split())
+    """Return the sentence of a quotation that holds the most of what is asked, on one line; no mere heading."""
+    lines = [quoted[start:end] for start, end in sentences(quoted, 0, len(quoted))]
+    said = [line for line in lines if len(line) > SAYS] or [quoted]
+    line = " ".join(max(said, key=lambda line: held(question, line)).split())
     return line if len(line) <= HEADLINE else line[:HEADLINE].rsplit(" ", 1)[0] + " …"
 
 
@@ -57,18 +66,18 @@ def held(question: str, text: str) -> float:
     return sum(math.sqrt(min(counts[word], 2)) for word in set(stems_of(question)))
 
 
-def in_turn(rankings: Iterable[Sequence[T]], most: int) -> list[T]:
-    """Return the first of each ranking, then the second of each, and so on; none twice."""
-    waiting = [iter(ranking) for ranking in rankings]
-    chosen: list[T] = []
+def in_turn(rankings: Iterable[Sequence[T]], most: int) -> list[tuple[int, T]]:
+    """Return the first of each ranking, then the second of each, and so on, none twice, with the ranking's place."""
+    waiting = [(place, iter(ranking)) for place, ranking in enumerate(rankings)]
+    chosen: dict[T, int] = {}
     while waiting and len(chosen) < most:
-        for ranking in list(waiting):
+        for place, ranking in list(waiting):
             fresh = next((item for item in ranking if item not in chosen), None)
             if fresh is None:
-                waiting.remove(ranking)
+                waiting.remove((place, ranking))
             elif len(chosen) < most:
-                chosen.append(fresh)
-    return chosen
+                chosen[fresh] = place
+    return [(place, item) for item, place in chosen.items()]
 
 
 def _runs(text: str) -> Iterable[str]:
