@@ -72,7 +72,7 @@ class ErrorInfo:
 
 @dataclass(slots=True)
 class Submitted:
-    """An event from outside: the one that opens the run, or a further one."""
+    """An event from outside: the one that opens the run, with the run's limits (seconds, hops), or a further one."""
 
     at: float
     event: Event
@@ -80,6 +80,7 @@ class Submitted:
     cause: int | None = None
     routes: Routes | None = None
     max_hops: int = 1000
+    timeout: float | None = None
 
 
 @dataclass(slots=True)

@@ -71,7 +71,7 @@ CALL = CallRecord("model", "abc", {"text": "yes", "none": None}, {"input_tokens"
 
 RECORDS: list[Record] = [
     Submitted(1.5, SIGHTED, "client"),
-    Submitted(1.5, SIGHTED, "external:port", 7, ((0, 2),), 12),
+    Submitted(1.5, SIGHTED, "external:port", 7, ((0, 2),), 12, 30.5),
     Started(2.0, ITEM, 3),
     Called(2.0, ITEM, CALL),
     Published(2.25, WHOLE, 1, ShipLogged(number=1)),

@@ -13,6 +13,7 @@ from swarmbus.delivery.endings import Endings
 from swarmbus.delivery.ledger import Ledger
 from swarmbus.delivery.pacing import Pacer
 from swarmbus.delivery.pressure import Pressure
+from swarmbus.delivery.rebuilding import rebuild
 from swarmbus.delivery.runs import RunState
 from swarmbus.delivery.supervisor import Policy, Supervisor
 from swarmbus.delivery.timekeeper import Timekeeper
@@ -132,7 +133,7 @@ class Bus:
         self.runs[run_id] = run
         if timeout is not None:
             self.endings.limit_time(run, timeout)
-        await self.write(run, Submitted(self.clock.time(), event, "client", None, routes, max_hops))
+        await self.write(run, Submitted(self.clock.time(), event, "client", None, routes, max_hops, timeout))
         if run.lost is not None:
             raise SubmitError(f"run {run_id} did not start, for its journal can't be written: {run.lost}") from run.lost
         return run
@@ -172,10 +173,10 @@ class Bus:
         """
         run = RunState(Ledger(self.topology, run_id), fresh=self._fresh)
         run.host = host
-        for record in records:
-            if not (isinstance(record, Ended) and record.status == "stopped"):  # a drained run goes on where it was
-                self._rebuild(run, record)
+        left = rebuild(run, records)
         self.runs[run_id] = run
+        if left is not None:
+            self.endings.limit_time(run, left)
         self._reopen(run)
         return run
 
@@ -222,12 +223,6 @@ class Bus:
         if run.watchers:
             tell(self.topology, run, record, effects)
         return effects
-
-    def _rebuild(self, run: RunState, record: Record) -> None:
-        run.calls.follow(record)
-        for gone in run.ledger.apply(record).cancelled:
-            if isinstance(gone, Delivery):
-                run.calls.forget(gone.key)
 
     def _carry_out(self, run: RunState, effects: Effects) -> None:
         for delivery in effects.deliver:

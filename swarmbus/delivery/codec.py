@@ -146,13 +146,15 @@ class Codec:
             "cause": record.cause,
             "routes": self._routes(record.routes),
             "max_hops": record.max_hops,
+            "timeout": record.timeout,
         }
 
     def _read_submitted(self, data: dict[str, Any]) -> Submitted:
         if data["format"] != FORMAT:
             raise RecordError(f"written in format {data['format']}, this version reads {FORMAT}")
         event, routes = self._read_event(data["event"]), self._read_routes(data["routes"])
-        return Submitted(data["at"], event, data["source"], data["cause"], routes, data["max_hops"])
+        limits = data["max_hops"], data["timeout"]
+        return Submitted(data["at"], event, data["source"], data["cause"], routes, *limits)
 
     def _published(self, record: Published) -> dict[str, Any]:
         return {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -121,6 +120,14 @@ class Endings:
     def limit_time(self, run: RunState, seconds: float) -> None:
         """End a run that has no result within so many seconds, while all of it waits for a person not counted."""
         run.deadline = self._clock.monotonic() + seconds
+        self._watch(run)
+
+    def pause_for_people(self, run: RunState) -> None:
+        """Stop the run's clock while all that is left of it waits for a person."""
+        if run.pause_for_people(self._clock.monotonic()):
+            self._watch(run)
+
+    def _watch(self, run: RunState) -> None:
         run.alarms.append(self._timekeeper.call_at(run.deadline, lambda: self.check_time(run)))
 
     async def check_time(self, run: RunState) -> None:
@@ -143,16 +150,6 @@ class Endings:
             if slot.run is run and slot.delivery is not None
         ]
         return f"busy: {', '.join(busy)}" if busy else "nothing was under way"
-
-    def pause_for_people(self, run: RunState) -> None:
-        """Stop the run's clock while all that is left of it waits for a person."""
-        ledger = run.ledger
-        waits = bool(ledger.questions) and len(ledger.questions) == len(ledger.pending) and not ledger.timers
-        if waits and run.left is None:
-            run.left, run.deadline = run.deadline - self._clock.monotonic(), math.inf
-        elif not waits and run.left is not None:
-            self.limit_time(run, run.left)
-            run.left = None
 
     async def _landing(self, runs: list[RunState]) -> None:
         """Wait until nothing of these runs is under way or left to do, or the grace time is over."""

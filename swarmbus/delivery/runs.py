@@ -57,6 +57,17 @@ class RunState:
         self.alarms: list[Alarm] = []
         self._settled: anyio.Event | None = None
 
+    def pause_for_people(self, now: float) -> bool:
+        """Stop the clock while all that is left of the run waits for a person; say whether it goes on again."""
+        ledger = self.ledger
+        waits = bool(ledger.questions) and len(ledger.questions) == len(ledger.pending) and not ledger.timers
+        if waits and self.left is None:
+            self.left, self.deadline = self.deadline - now, math.inf
+        elif not waits and self.left is not None:
+            self.deadline, self.left = now + self.left, None
+            return True
+        return False
+
     def landed(self) -> None:
         """Take note that the last attempt under way has come to an end."""
         if self._settled is not None:
