@@ -11,6 +11,7 @@ from typing_extensions import TypeVar
 
 from swarmbus.arguments import refusal, require_seconds, require_text
 from swarmbus.delivery.bus import Bus
+from swarmbus.delivery.reopening import NOT_FINAL
 from swarmbus.delivery.supervisor import Policy
 from swarmbus.delivery.topology import Topology, compile_topology
 from swarmbus.delivery.transports.base import Station
@@ -92,16 +93,22 @@ class LiveSwarm(Generic[R]):
             return await self._start(run_id, event, timeout, deps)
 
     async def resume(self, run_id: str) -> Run[R]:
-        """Go on with a run that the journal holds.
+        """Go on with a run that the journal holds, unless it is done, stalled or was cancelled.
 
-        What its model calls have cost counts towards its budget; a budget of seconds begins anew.
+        One that failed tries the delivery again whose failure ended it, unless somebody was asked to mend that; what
+        was cancelled for it is open again. What its model calls have cost counts towards its budget. Of its time limit
+        what was left when its records ended counts on, or all of it where it had timed out; a budget of seconds begins
+        anew.
 
         Raises:
             RecordError: the journal has no such run, or holds what this swarm can't read.
         """
         require_text("resume({})", run_id, "the id of a run")
         async with self._turn(run_id):
-            return self._open(run_id) or await self._restore(run_id)
+            run = self._open(run_id)
+            if run is None or (run.status in NOT_FINAL and await self.bus.keeps(run_id)):
+                return await self._restore(run_id, reopen=True)
+            return run
 
     def _turn(self, run_id: str) -> anyio.Lock:
         """Return what lets those who start or resume a run under one id take turns."""
@@ -133,11 +140,11 @@ class LiveSwarm(Generic[R]):
             self.bus.endings.limit_seconds(state, budget.seconds)
         return self._adopt(state)
 
-    async def _restore(self, run_id: str) -> Run[R]:
+    async def _restore(self, run_id: str, *, reopen: bool = False) -> Run[R]:
         opening, records = await self.bus.recorded(run_id)
         budget = self.swarm._budget or Budget()  # noqa: SLF001
         host = self._host(opening, run_id, None, budget)
-        state = await self.bus.restore(run_id, records, host=host)
+        state = await self.bus.restore(run_id, records, reopen=reopen, host=host)
         run = self._adopt(state)
         if host.spending is not None:
             for role, usage in run.usage_by_role.items():

@@ -165,15 +165,15 @@ class Bus:
         """Whether the journal holds records of a run."""
         return self._journal is not None and bool(await self._journal.read(run_id))
 
-    async def restore(self, run_id: str, records: list[Record], *, host: Any = None) -> RunState:
-        """Rebuild a run from its records and go on with it.
+    async def restore(self, run_id: str, records: list[Record], *, reopen: bool = False, host: Any = None) -> RunState:
+        """Rebuild a run from its records and go on with it; with `reopen` also where it failed or reached a limit.
 
         Raises:
             RecordError: a record does not fit.
         """
         run = RunState(Ledger(self.topology, run_id), fresh=self._fresh)
         run.host = host
-        left = rebuild(run, records)
+        left = rebuild(run, records, reopen=reopen)
         self.runs[run_id] = run
         if left is not None:
             self.endings.limit_time(run, left)

@@ -22,7 +22,8 @@ class Delivery:
         key: (envelope number, handler number, item or -1).
         node: where it lives; what it publishes goes into `place()`.
         cursor: the map it is an item of, or None; join: the join whose firing it is, or None.
-        attempt: the number of the coming or current try, from 1; lost: how many tries a crash took.
+        attempt: the number of the coming or current try, from 1; lost: how many tries a crash took; cut: how many ended
+            with the run, before it went on.
         started: the current try is known to have begun.
         not_before: the earliest time of the coming try, in seconds since the epoch.
         early: what it published before returning, over all tries.
@@ -33,8 +34,8 @@ class Delivery:
     """
 
     __slots__ = (
-        "answers", "asked", "attempt", "cursor", "early", "envelope", "failed", "handler", "inner", "item", "join",
-        "key", "live", "lost", "node", "not_before", "question", "started",
+        "answers", "asked", "attempt", "cursor", "cut", "early", "envelope", "failed", "handler", "inner", "item",
+        "join", "key", "live", "lost", "node", "not_before", "question", "started",
     )  # fmt: skip
 
     def __init__(self, envelope: Envelope, handler: Handler, node: Node, item: int = -1) -> None:
@@ -48,6 +49,7 @@ class Delivery:
         self.join: Join | None = None
         self.attempt = 1
         self.lost = 0
+        self.cut = 0
         self.started = False
         self.not_before = 0.0
         self.early: list[Published] | None = None

@@ -1,8 +1,8 @@
 """The ledger of one run: a pure state machine that turns records into deliveries, joins and endings.
 
-`Ledger.apply(record)` is the only way to change it. Applying a record adds what it brings, removes what it ends, and
-then decides which joins fire. It does no I/O, reads no clock and runs no handler, so applying the same records again
-rebuilds it.
+`Ledger.apply(record)` is the only way to change it while the run goes on. Applying a record adds what it brings,
+removes what it ends, and then decides which joins fire. It does no I/O, reads no clock and runs no handler, so applying
+the same records again rebuilds it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Ledger(Book):
-    """The book of a run, and the one way to change it."""
+    """The book of a run, and the ways to change it."""
 
     def apply(self, record: Record) -> Effects:
         """Take one record and return what follows from it.
@@ -53,6 +53,14 @@ class Ledger(Book):
         self._APPLY[type(record)](self, record)
         decide(self)
         return effects
+
+    def go_on(self) -> None:
+        """Take note, while a run is rebuilt, that it went on after an end: what was under way is to be tried again."""
+        for delivery in self.pending.values():
+            if delivery.started:
+                delivery.started = False
+                delivery.attempt += 1
+                delivery.cut += 1
 
     def _submitted(self, record: Submitted) -> None:
         node = self.root if record.cause is None else self.outside.get(record.cause, self.root)

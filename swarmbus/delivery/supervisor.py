@@ -165,7 +165,7 @@ class Supervisor:
     async def _fail(self, attempt: Attempt, error: BaseException) -> None:
         delivery, run = attempt.delivery, attempt.run
         retry = self._policies[delivery.handler.number].retry
-        tries = attempt.number - delivery.lost
+        tries = attempt.number - delivery.lost - delivery.cut
         retry_at: float | None = None
         if isinstance(error, retry.on) and tries < retry.attempts:
             retry_at = self._clock.time() + retry.pause(tries, random.random())  # noqa: S311  # spreads, no secret
