@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]+")
+UNSPACED = re.compile(
+    r"[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
+    r"\U00020000-\U0003ffff]+"
+)
+"""Letters of scripts without spaces between words, and of Korean, whose words carry their endings."""
 _WORD = re.compile(r"[^\W_]+(?:[.,:/-]\d+)*", re.UNICODE)
 _SUFFIXES = tuple(
     "ational fulness ations ation ments ment ingly edly ings ing ies ied ers er ed es ly s e y".split()  # noqa: SIM905  # legible
@@ -32,7 +36,7 @@ def spaced(text: str) -> str:
 
     Which letters make a word nobody can tell there without a dictionary; pairs find words of any length.
     """
-    return _UNSPACED.sub(_pairs, text)
+    return UNSPACED.sub(_pairs, text)
 
 
 def _pairs(match: re.Match[str]) -> str:
