@@ -14,9 +14,9 @@ from swarmbus.delivery.attempt import Handled
 from swarmbus.errors import PublishError
 from swarmbus.events import Event
 from swarmbus.results import Lifecycle
+from swarmbus.role_agent import RoleAgent
 from swarmbus.role_context import RoleContext, changes_of, describe_question
-from swarmbus.thinking.agent import Agent
-from swarmbus.thinking.models.registry import resolve_model
+from swarmbus.run_memory import note
 from swarmbus.thinking.models.retry import uncounted
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from swarmbus.role import Role
     from swarmbus.run_host import RunHost
     from swarmbus.signatures import Parameter
+    from swarmbus.thinking.agent import Agent
     from swarmbus.thinking.models.base import Model
     from swarmbus.wiring import HandlerWiring
 
@@ -42,7 +43,7 @@ class AttemptContext:
         self._role = role
         self._host = host
         self._model = model
-        self._agent: Agent | None = None
+        self._asking: RoleAgent | None = None
         self.context: RoleContext[Any, Any] | None = None
         self.role = attempt.role
         self.attempt = attempt.number
@@ -85,46 +86,41 @@ class AttemptContext:
 
     def agent(self) -> Agent:
         """Return the role's agent for this delivery; it is made when first asked for."""
-        if self._agent is None:
-            self._agent = self.make_agent({})
-        return self._agent
-
-    def make_agent(self, options: dict[str, Any]) -> Agent:
-        """Return an agent with the role's settings, and those of one question."""
-        role = self._role
-        instructions = options.pop("instructions", role.instructions)
-        if callable(instructions):
-            instructions = instructions(self.context)
-        model = resolve_model(options.pop("model", None) or self._model(role.name))
-        spending = self._host.spending
-        return Agent(
-            model=model,
-            instructions=instructions or "",
-            tools=options.pop("tools", self._host.tools_of(role)),
-            limits=options.pop("limits", None) or self._host.limits_of(role),
-            deps=self._host.deps,
-            calls=self.calls,
-            run_id=self.run_id,
-            role=self.role,
-            delivery=self.delivery_id,
-            on_event=self._attempt.run.tell if self._attempt.run.watchers else None,
-            spending=spending.of(model.name) if spending is not None else None,
-            **options,
-        )
+        return self._role_agent().agent
 
     async def ask(self, prompt: str, output: Any, options: dict[str, Any]) -> Any:
-        """Ask the role's model; a role with `history = "run"` goes on where it left off."""
-        kept = self._role.history == "run"
-        given = options.pop("history", None)
-        if given is None and kept:
-            given = self._host.histories.get(self.role, ())
-        elif given is None and options:
-            given = self.agent().history
-        agent = self.make_agent(options) if options else self.agent()
-        result = await agent.run(prompt, output, history=given)
-        if kept:
-            self._host.histories[self.role] = result.messages
-        return result.output
+        """Ask the role's model."""
+        return await self._role_agent().ask(prompt, output, options)
+
+    def remembered(self) -> Callable[[], None] | None:
+        """Note what the attempt adds to a history that outlives it; the returned function, if any, makes it count."""
+        if self._role.history != "run" or self._asking is None:
+            return None
+        memory = self._host.memory
+        before, after = memory.of(self.role), self._asking.conversation.messages
+        if after == before:
+            return None
+        note(self.calls, before, after)
+        return lambda: memory.keep(self.role, after)
+
+    def _role_agent(self) -> RoleAgent:
+        if self._asking is None:
+            role, host, run = self._role, self._host, self._attempt.run
+            self._asking = RoleAgent(
+                role,
+                lambda: self._model(role.name),
+                self.context,
+                host.memory.of(role.name) if role.history == "run" else (),
+                tools=host.tools_of(role),
+                limits=host.limits_of(role),
+                deps=host.deps,
+                calls=self.calls,
+                run_id=self.run_id,
+                delivery=self.delivery_id,
+                on_event=run.tell if run.watchers else None,
+                spending=host.spending.of(self._model(role.name).name) if host.spending is not None else None,
+            )
+        return self._asking
 
     async def publish(self, event: Event, after: float | None, key: str | None) -> None:
         """Publish an event early."""
@@ -203,6 +199,7 @@ class Invoker:
         if not host.ready:
             with attempt.pause_clock():
                 await host.open()
+        port: AttemptContext | None = None
         context: RoleContext[Any, Any] | None = None
         if callee.takes_context or self._middleware:
             port = AttemptContext(attempt, callee.role, host, self._model)
@@ -213,7 +210,9 @@ class Invoker:
         else:
             returned = await callee.call(attempt, arguments)
         outputs = () if returned is None else outputs_of(callee.wiring, returned)
-        return Handled(outputs, () if context is None else changes_of(context))
+        if port is None or context is None:
+            return Handled(outputs)
+        return Handled(outputs, changes_of(context), port.remembered())
 
     def _meet(self, attempt: Attempt) -> _Callee:
         wiring = attempt.delivery.handler.wiring

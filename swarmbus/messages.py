@@ -305,6 +305,21 @@ def reply_from_data(data: Any) -> ModelReply:
     return _reply_adapter().validate_python(data)
 
 
+def messages_to_data(messages: Sequence[Message]) -> list[Any]:
+    """Return messages as JSON-compatible data; binary parts are base64."""
+    data: list[Any] = _messages_adapter().dump_python(tuple(messages), mode="json")
+    return data
+
+
+def messages_from_data(data: Any) -> tuple[Message, ...]:
+    """Return the messages that `messages_to_data` wrote.
+
+    Raises:
+        pydantic.ValidationError: the data is no such history.
+    """
+    return _messages_adapter().validate_python(data)
+
+
 def messages_to_json(messages: Sequence[Message]) -> bytes:
     """Return a history as UTF-8 JSON; binary parts are base64."""
     return _messages_adapter().dump_json(tuple(messages))

@@ -51,7 +51,8 @@ class Role:
         model: the model of its agent, or the name of one; None for the swarm's.
         limits: of its agent; None for the swarm's.
         concurrency: how many deliveries it handles at a time, over all runs of the process; from 1.
-        history: whether its agent remembers within one delivery, or over all deliveries of a run.
+        history: whether its agent remembers within one delivery, or over all deliveries of a run, which are then
+            handled one at a time; what a delivery adds is remembered once it is handled.
         retry: when a failed delivery is attempted again, unless the handler says so; None for the swarm's.
         timeout: seconds for one attempt, unless the handler says so; None for the swarm's.
 

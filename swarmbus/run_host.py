@@ -1,4 +1,4 @@
-"""What assembly keeps for one open run: its dependencies, its budget, and the histories of roles that keep one."""
+"""What assembly keeps for one open run: its dependencies, its budget, and what its roles remember."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import anyio
 from swarmbus.arguments import require_manager
 from swarmbus.delivery.supervisor import raised_by
 from swarmbus.messages import Usage
+from swarmbus.run_memory import RunMemory
 from swarmbus.task_groups import singly
 from swarmbus.thinking.limits import Limits
 from swarmbus.thinking.prices import price_of
 from swarmbus.thinking.tools import Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable
     from contextlib import AbstractAsyncContextManager
 
     from anyio.abc import TaskGroup, TaskStatus
 
     from swarmbus.events import Event
-    from swarmbus.messages import Message
     from swarmbus.role import Role
     from swarmbus.thinking.limits import Budget
 
@@ -113,8 +113,7 @@ class RunHost:
         limits: Limits | None,
         spending: RunSpending | None,
     ) -> None:
-        self.histories: dict[str, Sequence[Message]] = {}
-        self.questions: dict[str, Any] = {}
+        self.memory = RunMemory()
         self.spending = spending
         self.deps = deps
         self.ready = factory is None

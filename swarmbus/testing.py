@@ -20,18 +20,19 @@ from swarmbus.errors import QuestionError, UnknownModel
 from swarmbus.events import Event
 from swarmbus.records import Change
 from swarmbus.role import Role
+from swarmbus.role_agent import RoleAgent
 from swarmbus.role_context import RoleContext, changes_of
-from swarmbus.thinking.agent import Agent
 from swarmbus.thinking.limits import Limits
-from swarmbus.thinking.models.registry import resolve_model
 from swarmbus.thinking.tools import Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from pydantic import BaseModel
 
+    from swarmbus.messages import Message
     from swarmbus.records import Called
+    from swarmbus.thinking.agent import Agent
     from swarmbus.thinking.models.base import Model
 
 __all__ = ["START", "EarlyEvent", "FakeClock", "HandlerContext", "context"]
@@ -127,6 +128,11 @@ class HandlerContext(RoleContext[Event, Any]):
         return changes_of(self)
 
     @property
+    def history(self) -> tuple[Message, ...]:
+        """What the role's model was asked and said, with what it remembered before."""
+        return self._alone.history
+
+    @property
     def questions(self) -> tuple[BaseModel | str, ...]:
         """What the handler asked a person."""
         return tuple(self._alone.questions)
@@ -146,6 +152,7 @@ def context(
     *,
     model: str | Model | None = None,
     state: Any = None,
+    history: Sequence[Message] = (),
     deps: Any = None,
     answers: Iterable[Any] = (),
     time: datetime = START,
@@ -158,6 +165,7 @@ def context(
         role: the role, whose settings count for `ctx.ask`; or only a name.
         model: answers `ctx.ask`; the role's own model by default.
         state: what the handler finds as its role's state; a new one by default, where the role has any.
+        history: what a role with `history = "run"` remembers: `history` of the context of the delivery before.
         deps: what it finds in `ctx.deps`.
         answers: what a person answers, question by question.
         time: what `ctx.now()` says.
@@ -170,7 +178,18 @@ def context(
         state = kind()
     if kind is not None:
         require("context(state={})", state, kind, f"the role's State, such as {kind.__qualname__}(...)")
-    return HandlerContext(_Alone(given, model or given.model, state, deps, list(answers), time.timestamp()))
+    if history and given.history != "run":
+        raise ValueError('context(history=...) is for a role with history = "run": no other remembers a delivery')
+    port = _Alone(
+        given,
+        model or given.model,
+        state=state,
+        history=tuple(history),
+        deps=deps,
+        answers=list(answers),
+        now=time.timestamp(),
+    )
+    return HandlerContext(port)
 
 
 class _Alone:
@@ -182,8 +201,16 @@ class _Alone:
     delivery_id = "run/0>handler"
     early: tuple[type[Event], ...] = (Event,)
 
-    def __init__(  # noqa: PLR0917  # made in two places of this module
-        self, role: Role, model: str | Model | None, state: Any, deps: Any, answers: list[Any], now: float
+    def __init__(
+        self,
+        role: Role,
+        model: str | Model | None,
+        *,
+        state: Any,
+        history: tuple[Message, ...],
+        deps: Any,
+        answers: list[Any],
+        now: float,
     ) -> None:
         self.role = role.name
         self.state = state
@@ -195,31 +222,41 @@ class _Alone:
         self.context: HandlerContext | None = None
         self._role = role
         self._model = model
+        self._history = history
         self._answers = answers
         self._now = now
-        self._agent: Agent | None = None
+        self._asking: RoleAgent | None = None
         self._recorded = RunCalls(frozenset())
         self.calls = self._call_log()
 
     def again(self) -> _Alone:
         """Return what stands behind the next attempt."""
-        twin = _Alone(self._role, self._model, self.state, self.deps, self._answers, self._now)
+        twin = _Alone(
+            self._role,
+            self._model,
+            state=self.state,
+            history=self._history,
+            deps=self.deps,
+            answers=self._answers,
+            now=self._now,
+        )
         twin.attempt = self.attempt + 1
         twin._recorded = self._recorded
         twin.calls = twin._call_log()
         return twin
 
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """The conversation so far."""
+        return self._history if self._asking is None else self._asking.conversation.messages
+
     def agent(self) -> Agent:
         """Return the role's agent; it is made when first asked for."""
-        if self._agent is None:
-            self._agent = self._make_agent({})
-        return self._agent
+        return self._role_agent().agent
 
     async def ask(self, prompt: str, output: Any, options: dict[str, Any]) -> Any:
         """Return the model's answer."""
-        history = options.pop("history", None)
-        agent = self._make_agent(options) if options else self.agent()
-        return (await agent.run(prompt, output, history=history)).output
+        return await self._role_agent().ask(prompt, output, options)
 
     async def publish(self, event: Event, after: float | None, key: str | None) -> None:
         """Keep what is published."""
@@ -243,22 +280,25 @@ class _Alone:
         """Return the time of the context."""
         return self._now
 
-    def _make_agent(self, options: dict[str, Any]) -> Agent:
-        role = self._role
-        model = options.pop("model", None) or self._model
-        if model is None:
-            raise UnknownModel(f"{role.name} has no model: give context(model=...)")
-        instructions = options.pop("instructions", role.instructions)
-        return Agent(
-            model=resolve_model(model),
-            instructions=(instructions(self.context) if callable(instructions) else instructions) or "",
-            tools=options.pop("tools", [tool.bind(role) if isinstance(tool, Tool) else tool for tool in role.tools]),
-            limits=options.pop("limits", None) or role.limits or Limits(),
-            deps=self.deps,
-            calls=self.calls,
-            role=role.name,
-            **options,
-        )
+    def _role_agent(self) -> RoleAgent:
+        if self._asking is None:
+            role = self._role
+            self._asking = RoleAgent(
+                role,
+                self._required_model,
+                self.context,
+                self._history,
+                tools=[tool.bind(role) if isinstance(tool, Tool) else tool for tool in role.tools],
+                limits=role.limits or Limits(),
+                deps=self.deps,
+                calls=self.calls,
+            )
+        return self._asking
+
+    def _required_model(self) -> str | Model:
+        if self._model is None:
+            raise UnknownModel(f"{self.role} has no model: give context(model=...)")
+        return self._model
 
     def _call_log(self) -> AttemptCalls:
         place = (0, 0, -1)

@@ -144,6 +144,20 @@ async def test_a_recorded_call_that_is_not_asked_for_again_is_a_warning() -> Non
     assert (await run(Worker())).warnings == ("1 recorded calls of worker.work were not asked for again",)
 
 
+async def test_a_call_that_is_made_more_often_does_not_hide_one_that_is_not_asked_for_again() -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            await ctx.once("each time", lambda: None)
+            if ctx.attempt == 1:
+                await ctx.once("only at first", lambda: None)
+                raise Retryable("again")
+            await ctx.once("each time", lambda: None)
+            return WorkDone()
+
+    assert (await run(Worker())).warnings == ("1 recorded calls of worker.work were not asked for again",)
+
+
 class Publisher(Role):
     """Publishes `WorkSeen` with the texts that the attempt's number stands for, failing before the last."""
 

@@ -76,6 +76,23 @@ async def test_the_roles_model_and_tools_answer() -> None:
     assert [str(request.messages[0].content) for request in model.requests] == ["You are looker."] * 2 + ["Doubt."]
 
 
+async def test_a_role_that_remembers_over_a_run_goes_on_from_what_the_delivery_before_left() -> None:
+    class Rememberer(Role):
+        history = "run"
+
+    model = ScriptedModel(["Anna", "Anna again"])
+    first = context(Rememberer(), model=model)
+    await first.ask("My name is Anna.")
+    second = context(Rememberer(), model=model, history=first.history)
+    await second.ask("What is my name?", instructions="Be brief.")
+    texts = ["My name is Anna.", "Anna", "What is my name?"]
+    assert [message.content for message in model.requests[1].messages] == ["Be brief.", *texts]
+    assert [message.content for message in second.history] == [*texts, "Anna again"]
+    assert second.again().history == first.history
+    with pytest.raises(ValueError, match=r"context\(history=...\) is for a role with history = \"run\""):
+        context("role", history=first.history)
+
+
 async def test_without_a_model_asking_is_an_error_that_says_what_to_give() -> None:
     with pytest.raises(UnknownModel, match=r"role has no model: give context\(model=...\)"):
         await context().ask("?")

@@ -28,10 +28,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """What a handler brought: the events it returned and the changes to its role's state."""
+    """What a handler brought: the events it returned and the changes to its role's state.
+
+    Attributes:
+        committed: is called once all of it is part of the run.
+    """
 
     outputs: tuple[Event, ...] = ()
     changes: tuple[Change, ...] = ()
+    committed: Callable[[], None] | None = None
 
 
 class AttemptPort:

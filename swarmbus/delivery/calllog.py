@@ -72,8 +72,10 @@ class AttemptCalls:
         if calls is None:
             return None
         asked = self._asked.get(place, 0)
+        if asked == len(calls):
+            return None
         self._asked[place] = asked + 1
-        return calls[asked] if asked < len(calls) else None
+        return calls[asked]
 
     async def recorded(self, kind: CallKind, key: str) -> CallRecord | None:
         """Return the record for the next occurrence of this key, or None where the call has yet to be made."""

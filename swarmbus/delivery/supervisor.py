@@ -155,7 +155,9 @@ class Supervisor:
         if (diverged := attempt.diverged()) is not None:
             run.ledger.warnings.append(diverged)
         record = Committed(self._clock.time(), delivery.key, attempt.number, outputs, routes, handled.changes)
-        await self._write(run, record)
+        effects = await self._write(run, record)
+        if handled.committed is not None and effects is not None and not effects.ignored:
+            handled.committed()
 
     async def _stopped(self, attempt: Attempt) -> None:
         if attempt.slot.stopped == "timed_out":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, get_args, overload
@@ -27,6 +27,7 @@ from swarmbus.messages import (
 )
 from swarmbus.task_groups import background
 from swarmbus.text import clean_text
+from swarmbus.thinking.conversation import Conversation
 from swarmbus.thinking.hooks import NO_HOOKS, Hooks
 from swarmbus.thinking.limits import DEFAULT_LIMITS, Limits, Repetition
 from swarmbus.thinking.loop import run_loop
@@ -97,6 +98,7 @@ class Agent:
         *,
         settings: ModelSettings = DEFAULT_SETTINGS,
         history: Sequence[Message] = (),
+        conversation: Conversation | None = None,
         deps: Any = None,
         calls: CallLog | None = None,
         spending: Spending | None = None,
@@ -116,7 +118,8 @@ class Agent:
             hooks: functions that step into the loop.
             limits: what each run may use up.
             settings: how the model is to answer.
-            history: the conversation to go on from.
+            history: the messages to go on from.
+            conversation: shares the history with other agents, instead of `history`.
             deps: what tools find in `ctx.deps`.
             calls: recorded calls, used again and added to.
             spending: a purse outside the agent that every model call is paid from.
@@ -134,7 +137,8 @@ class Agent:
         self.hooks = hooks
         self.limits = limits
         self.settings = settings
-        self.history = _messages("Agent(history={})", history)
+        messages = _messages("Agent(history={})", history)
+        self.conversation = conversation or Conversation(messages)
         self._deps = deps
         self._calls = calls
         self._spending = spending
@@ -144,7 +148,11 @@ class Agent:
         self._steering = MessageQueue(queues)
         self._follow_ups = MessageQueue(queues)
         self._price = price_of(self.model.name) if limits.usd is not None else None
-        self._trunk: set[_Run] = set()
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """The conversation so far."""
+        return self.conversation.messages
 
     def steer(self, text: str) -> None:
         """Add a message that enters after the current batch of tools and before the next model call."""
@@ -200,26 +208,18 @@ class Agent:
     ) -> AgentResult[Any]:
         require_prompt("run({})", prompt)
         setup = self._setup(output)
-        given = self.history if history is None else _messages("run(..., history={})", history)
-        run = _Run(forked=history is not None or bool(self._trunk))
-        for other in self._trunk:
-            other.forked = True
-        self._trunk.add(run)
-        state = self._state(given, observer)
-        try:
+        given = None if history is None else list(_messages("run(..., history={})", history))
+        with self.conversation.branch() if given is None else nullcontext(given) as messages:
+            state = self._state(messages, observer)
             await lowlevel.checkpoint()  # runs started together fork from the same history, however fast they end
             async with kept_open(self.model):
                 answer, reason = await run_loop(setup, state, UserMessage(_clean(prompt)))
-            return AgentResult(answer, tuple(state.messages), state.usage, reason)
-        finally:
-            self._trunk.discard(run)
-            if not run.forked:
-                self.history = tuple(state.messages)
+            return AgentResult(answer, tuple(messages), state.usage, reason)
 
-    def _state(self, history: Sequence[Message], observer: Observer | None) -> LoopState:
+    def _state(self, messages: list[Message], observer: Observer | None) -> LoopState:
         seconds = self.limits.seconds
         return LoopState(
-            list(history),
+            messages,
             Reporter(*self._place, observer),
             Repetition(self.limits),
             deadline=float("inf") if seconds is None else anyio.current_time() + seconds,
@@ -345,8 +345,3 @@ class _Events:
             if self._failure:
                 raise self._failure[0] from None
             raise StopAsyncIteration from None
-
-
-@dataclass(slots=True, eq=False)
-class _Run:
-    forked: bool

@@ -1,0 +1,65 @@
+"""A role's agent within one attempt at a delivery: the role's settings, and one conversation for all it is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from swarmbus.thinking.agent import Agent
+from swarmbus.thinking.conversation import Conversation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from swarmbus.messages import Message
+    from swarmbus.role import Role
+    from swarmbus.role_context import RoleContext
+    from swarmbus.thinking.models.base import Model
+
+
+class RoleAgent:
+    """Answers what a role's handler asks.
+
+    Args:
+        role: whose settings count.
+        model: returns the role's model.
+        context: what instructions that are a function are given.
+        history: what the role remembers from before.
+        settings: what else its agent is made with, such as tools, limits and dependencies.
+    """
+
+    def __init__(
+        self,
+        role: Role,
+        model: Callable[[], str | Model],
+        context: RoleContext[Any, Any] | None,
+        history: Sequence[Message],
+        **settings: Any,
+    ) -> None:
+        self.conversation = Conversation(history)
+        self._role = role
+        self._model = model
+        self._context = context
+        self._settings = settings
+        self._agent: Agent | None = None
+
+    @property
+    def agent(self) -> Agent:
+        """The agent with nothing but the role's settings."""
+        if self._agent is None:
+            self._agent = self._made({})
+        return self._agent
+
+    async def ask(self, prompt: str, output: Any, options: dict[str, Any]) -> Any:
+        """Return the answer to a question; one with a history of its own stands apart from the conversation."""
+        history = options.pop("history", None)
+        agent = self._made(options) if options else self.agent
+        return (await agent.run(prompt, output, history=history)).output
+
+    def _made(self, options: dict[str, Any]) -> Agent:
+        instructions = options.get("instructions", self._role.instructions)
+        if callable(instructions):
+            instructions = instructions(self._context)
+        settings = {**self._settings, **options, "instructions": instructions or ""}
+        settings["model"] = options.get("model") or self._model()
+        settings["limits"] = options.get("limits") or self._settings["limits"]
+        return Agent(**settings, role=self._role.name, conversation=self.conversation)
