@@ -165,6 +165,21 @@ def test_an_edge_says_how_it_is_handled() -> None:
     }
 
 
+def test_an_edge_shows_every_handler_that_delivery_may_choose_in_the_order_in_which_they_are_asked() -> None:
+    class Louder(Asked):
+        loud: bool = True
+
+    class Choosy(Role):
+        @on
+        async def any(self, event: Asked) -> None: ...
+
+        @on(Louder, when=lambda event: event.loud)
+        async def loud(self, event: Louder) -> None: ...
+
+    (edge,) = draw(Swarm(Choosy(), table=EventTable((CLIENT, Louder, "choosy")))).edges
+    assert edge.marks == ("loud: when event.loud", "any")
+
+
 def test_a_node_says_what_it_is() -> None:
     nodes = {node.id: (node.kind, node.says, node.facts) for node in draw(research.swarm, "events").nodes}
     assert nodes["role:planner"] == ("role", "Splits the question into steps.", ("state",))

@@ -72,9 +72,9 @@ class Edge:
     @property
     def marks(self) -> tuple[str, ...]:
         """What is to be said beside the event: maps, joins, conditions, and what is wrong."""
-        told = [(handling.handler, handling.text) for handling in self.handlings if handling.text]
         named = len({handling.handler for handling in self.handlings}) > 1
-        marks = [f"{handler}: {text}" if named else text for handler, text in told]
+        told = [((handling.handler if named else ""), handling.text) for handling in self.handlings]
+        marks = [": ".join(filter(None, pair)) for pair in told if any(pair)]
         marks += ["early"] * self.early + ["result"] * self.result
         return (*marks, *faults(self.findings), *([f"only in the {self.origin}"] if self.origin != "both" else []))
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from swarmbus.events import Event, HandlerFailed, event_name
 from swarmbus.graph.conditions import condition
-from swarmbus.reach import publishes
+from swarmbus.reach import publishes, takers
 from swarmbus.table import CLIENT, EventTable, External, Party, is_event, parties
 from swarmbus.wiring import HandlerWiring, RoleWiring
 
@@ -131,8 +131,8 @@ class _Reader:
                 rows = [entry for entry in self._table.entries if role in entry.publishers]
                 if event is HandlerFailed or any(issubclass(entry.event, event) for entry in rows):
                     continue
-                takers: list[str | None] = [name for name in self._handlers if _takes(self._handlers[name], event)]
-                for taker in takers or [None]:
+                taking: list[str | None] = [name for name in self._handlers if _takes(self._handlers[name], event)]
+                for taker in taking or [None]:
                     yield self._place(role), event, self._place(taker)
 
     def unlisted_handling(self) -> Iterator[tuple[Place, Any, Place]]:
@@ -150,7 +150,7 @@ class _Reader:
     def route(self, source: Place, event: Any, target: Place) -> Route:
         """Describe a route."""
         makers = self._handlers.get(source.name, []) if source.kind == "role" else []
-        takers = self._handlers.get(target.name, []) if target.kind == "role" else []
+        receivers = self._handlers.get(target.name, []) if target.kind == "role" else []
         sound = is_event(event)
         result = self._table.result
         rows = [row for row in self._table.rows if row.event is event]
@@ -161,10 +161,10 @@ class _Reader:
             event,
             target,
             published=_origin(source, in_table=given, in_wiring=sound and _makes(makers, event)),
-            handled=_origin(target, in_table=taken, in_wiring=sound and _takes(takers, event)),
+            handled=_origin(target, in_table=taken, in_wiring=sound and _takes(receivers, event)),
             early=sound and any(issubclass(event, handler.early) for handler in makers),
             result=sound and isinstance(result, type) and issubclass(event, result) and target == self._place(CLIENT),
-            handlings=tuple(_handlings(takers, event)) if sound else (),
+            handlings=tuple(_handlings(receivers, event)) if sound else (),
         )
 
     def _place(self, party: object) -> Place:
@@ -196,19 +196,10 @@ def _takes(handlers: Sequence[HandlerWiring], event: type[Event]) -> bool:
 
 
 def _handlings(handlers: Sequence[HandlerWiring], event: type[Event]) -> Iterator[Handling]:
-    """Yield how the handlers of a role take an event; among those with `@on` the most specific do."""
-    nearest = {
-        handler.name: min(
-            (cls for cls in handler.accepts if issubclass(event, cls)), key=lambda cls: event.mro().index(cls)
-        )
-        for handler in handlers
-        if handler.kind == "on" and issubclass(event, handler.accepts)
-    }
-    best = min((event.mro().index(cls) for cls in nearest.values()), default=0)
+    """Yield how the handlers of a role take an event: those with `@on` in the order in which they are asked."""
+    yield from map(_on, takers(handlers, event))
     for handler in handlers:
-        if handler.name in nearest and event.mro().index(nearest[handler.name]) == best:
-            yield _on(handler)
-        elif handler.opener is not None and issubclass(event, handler.opener):
+        if handler.opener is not None and issubclass(event, handler.opener):
             yield Handling(handler.name, "opener", class_name(handler.opener), None, None, handler.where)
         if handler.kind == "join" and issubclass(event, handler.accepts):
             yield Handling(handler.name, "join", class_name(handler.opener), None, _policy(handler), handler.where)
