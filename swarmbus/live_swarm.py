@@ -64,7 +64,7 @@ class LiveSwarm(Generic[R]):
             self._topology,
             make(stations),
             Invoker(roles, self._model_of, swarm.middleware),
-            policies=_policies(self._topology, roles, swarm._retry, swarm._timeout),  # noqa: SLF001
+            policies=_policies(self._topology),
             limits={role.name: max(OPEN_ITEMS, 2 * role.concurrency) for role in swarm.roles},
             clock=swarm._clock,  # noqa: SLF001
             journal=swarm._journal,  # noqa: SLF001
@@ -184,12 +184,9 @@ def _station(role: Role, wiring: RoleWiring) -> Station:
     return Station(role.name, concurrency, serial, INBOX_LIMIT)
 
 
-def _policies(
-    topology: Topology, roles: dict[str, Role], retry: Retry | None, timeout: float | None
-) -> tuple[Policy, ...]:
-    policies = []
-    for handler in topology.handlers:
-        role, wiring = roles[handler.role], handler.wiring
-        limits = (limit for limit in (wiring.timeout, role.timeout, timeout) if limit is not None)
-        policies.append(Policy(wiring.retry or role.retry or retry or Retry(), next(limits, HANDLER_TIMEOUT)))
-    return tuple(policies)
+def _policies(topology: Topology) -> tuple[Policy, ...]:
+    handlers = [handler.wiring for handler in topology.handlers]
+    return tuple(
+        Policy(wiring.retry or Retry(), HANDLER_TIMEOUT if wiring.timeout is None else wiring.timeout)
+        for wiring in handlers
+    )

@@ -95,7 +95,7 @@ class Swarm(Generic[R]):
     def wiring(self) -> tuple[RoleWiring, ...]:
         """What the roles' classes really handle and publish."""
         if self._wiring is None:
-            self._wiring = tuple(read_role(role) for role in self.roles)
+            self._wiring = tuple(read_role(role, timeout=self._timeout, retry=self._retry) for role in self.roles)
         return self._wiring
 
     @property

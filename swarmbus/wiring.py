@@ -67,8 +67,8 @@ class HandlerWiring:
         each_type: annotation of the item.
         when: whether it takes an event; see `on`.
         key, expect, partial, quorum, deadline: see `join`.
-        timeout: seconds for one attempt, of the handler or else of the role; None for the swarm's default.
-        retry: of the handler or else of the role; None for the swarm's default.
+        timeout: seconds for one attempt, as the handler says, else its role, else the swarm; None if none does.
+        retry: when to attempt again, as one of them says.
         parameters: what the method is called with, in order.
         file, line: where the method is written.
         problems: what its signature fails to say.
@@ -146,13 +146,25 @@ class RoleWiring:
     instance: Any
 
 
-def read_role(role: ReadableRole) -> RoleWiring:
-    """Read a role's wiring; what can't be read is in the handlers' `problems`."""
+def read_role(role: ReadableRole, *, timeout: float | None = None, retry: Retry | None = None) -> RoleWiring:
+    """Read a role's wiring; what can't be read is in the handlers' `problems`.
+
+    Args:
+        role: the role.
+        timeout: of the swarm, for handlers where neither they nor their role say so.
+        retry: of the swarm, likewise.
+    """
+    timeout = role.timeout if role.timeout is not None else timeout
+    retry = role.retry or retry
     cls = type(role)
     attributes: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         attributes.update(vars(base))
-    handlers = [_read_handler(role, name, attribute) for name, attribute in attributes.items() if spec_of(attribute)]
+    handlers = [
+        _read_handler(role, name, attribute, timeout, retry)
+        for name, attribute in attributes.items()
+        if spec_of(attribute)
+    ]
     return RoleWiring(
         name=role.name,
         cls=cls,
@@ -165,7 +177,9 @@ def read_role(role: ReadableRole) -> RoleWiring:
     )
 
 
-def _read_handler(role: ReadableRole, name: str, method: Callable[..., Any]) -> HandlerWiring:
+def _read_handler(
+    role: ReadableRole, name: str, method: Callable[..., Any], timeout: float | None, retry: Retry | None
+) -> HandlerWiring:
     spec = spec_of(method)
     assert isinstance(spec, HandlerSpec)
     function = inspect.unwrap(method)
@@ -187,8 +201,8 @@ def _read_handler(role: ReadableRole, name: str, method: Callable[..., Any]) -> 
         partial=spec.partial,
         quorum=spec.quorum,
         deadline=spec.deadline,
-        timeout=spec.timeout if spec.timeout is not None else role.timeout,
-        retry=spec.retry if spec.retry is not None else role.retry,
+        timeout=spec.timeout if spec.timeout is not None else timeout,
+        retry=spec.retry or retry,
         parameters=signature.parameters,
         file=function.__code__.co_filename,
         line=function.__code__.co_firstlineno,

@@ -21,6 +21,7 @@ from swarmbus.handlers import Retry, join, on
 from swarmbus.results import Finding, Joined
 from swarmbus.role import Role
 from swarmbus.role_context import RoleContext
+from swarmbus.swarm import Swarm
 from swarmbus.table import CLIENT, SYSTEM, EventTable, External
 from swarmbus.wiring import read_role
 
@@ -676,6 +677,15 @@ def test_joins_with_contributions_of_their_own_are_fine() -> None:
 def test_a_handler_without_time_limit_is_a_warning() -> None:
     (found,) = findings(Planner(), Executor().named("executor", timeout=math.inf), Aggregator())
     assert (found.code, found.severity, found.role) == ("SB306", "warning", "executor")
+
+
+def test_what_the_swarm_says_for_all_its_handlers_is_checked_too() -> None:
+    risky = Executor().named("executor", tools=(FakeTool("send"),))
+    limited = Planner().named("planner", timeout=10, retry=Retry())
+    table: EventTable[Any] = EventTable(*ROWS.values(), result=ReportReady)
+    swarm = Swarm(limited, risky, Aggregator(), table=table, timeout=math.inf, retry=Retry(fresh=True))
+    found = [(each.code, each.role) for each in swarm.check() if each.code != "SB601"]
+    assert found == [("SB402", "executor"), ("SB306", "executor"), ("SB306", "aggregator")]
 
 
 def test_keys_are_fields() -> None:
