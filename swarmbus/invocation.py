@@ -118,7 +118,7 @@ class AttemptContext:
                 run_id=self.run_id,
                 delivery=self.delivery_id,
                 on_event=run.tell if run.watchers else None,
-                spending=host.spending.of(self._model(role.name).name) if host.spending is not None else None,
+                spending=host.spending,
             )
         return self._asking
 

@@ -34,14 +34,6 @@ class RunSpending:
     A call that would pass the budget never starts: it ends the run instead.
     """
 
-    def of(self, model: str) -> Purse:
-        """Return the purse from which the calls of one model are paid.
-
-        Raises:
-            UnknownPrice: the budget limits money, and the model's price is not known.
-        """
-        return Purse(self, price_of(model) if self._budget.usd is not None else None)
-
     def __init__(self, budget: Budget, end: Callable[[str], Awaitable[None]]) -> None:
         self._budget = budget
         self._end = end
@@ -49,16 +41,21 @@ class RunSpending:
         self._calls = 0
         self._spent = Usage()
         self._usd = 0.0
+        self._prices: dict[str, Callable[[Usage], float]] = {}
 
     def carry_over(self, model: str, usage: Usage) -> None:
         """Book what calls to a model cost before the run was resumed."""
         self._calls += usage.calls
         self._spent += usage
-        if self._budget.usd is not None:
-            self._usd += price_of(model)(usage)
+        self._usd += self._price(model, usage)
 
-    async def reserve(self, tokens: int) -> None:
-        """Set tokens aside for a call about to be made, or end the run and never come back."""
+    async def reserve(self, tokens: int, model: str) -> None:
+        """Set tokens aside for a call about to be made, or end the run and never come back.
+
+        Raises:
+            UnknownPrice: the budget limits money, and the model's price is not known.
+        """
+        self._price(model, Usage())
         budget = self._budget
         expected = self._spent.total_tokens + self._reserved + tokens
         reason = ""
@@ -77,27 +74,19 @@ class RunSpending:
         self._reserved += tokens
         self._calls += 1
 
-    def settle(self, reserved: int, usage: Usage, usd: float) -> None:
+    def settle(self, reserved: int, usage: Usage, model: str) -> None:
         """Give back what was set aside and book what the call really cost."""
         self._reserved -= reserved
         self._spent += usage
-        self._usd += usd
+        self._usd += self._price(model, usage)
 
-
-class Purse:
-    """A run's budget as one model's calls see it."""
-
-    def __init__(self, spending: RunSpending, price: Callable[[Usage], float] | None) -> None:
-        self._spending = spending
-        self._price = price
-
-    async def reserve(self, tokens: int) -> None:
-        """Set tokens aside for a call about to be made, or end the run and never come back."""
-        await self._spending.reserve(tokens)
-
-    def settle(self, reserved: int, usage: Usage) -> None:
-        """Give back what was set aside and book what the call really cost."""
-        self._spending.settle(reserved, usage, self._price(usage) if self._price is not None else 0.0)
+    def _price(self, model: str, usage: Usage) -> float:
+        """Return what calls of a model cost in US dollars, where the budget limits them."""
+        if self._budget.usd is None:
+            return 0.0
+        if model not in self._prices:
+            self._prices[model] = price_of(model)
+        return self._prices[model](usage)
 
 
 class RunHost:

@@ -7,8 +7,10 @@ import pytest
 
 from support.clock import FakeClock
 from support.jobs import JobGiven, PieceDone, WorkDone, WorkGiven, job_swarm, started, worker_swarm
+from support.prices import know_prices
 from swarmbus import CLIENT, Budget, Event, EventTable, LimitReached, Retry, Retryable, Role, RoleContext, Swarm, on
 from swarmbus.delivery.journal import MemoryJournal
+from swarmbus.messages import AssistantMessage, ModelReply, Usage
 from swarmbus.models import ScriptedModel
 
 
@@ -93,6 +95,26 @@ async def test_what_was_spent_before_a_run_is_resumed_counts() -> None:
         with pytest.raises(LimitReached, match="calls: 3 model calls were made"):
             await run.result()
     assert len(model.requests) == 3
+
+
+async def test_money_is_counted_over_all_models_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    know_prices(monkeypatch, cheap=0.001, dear=0.01)
+
+    class Choosing(Role):
+        name = "worker"
+
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            await ctx.ask("cheap")
+            await ctx.ask("dear", model=dear)
+            return WorkDone(text=await ctx.ask("dear", model=dear))
+
+    reply = ModelReply(AssistantMessage("yes"), Usage(100, 0, calls=1))
+    cheap, dear = ScriptedModel([reply], name="shop:cheap"), ScriptedModel([reply] * 2, name="shop:dear")
+    swarm = worker_swarm(Choosing(), model=cheap, budget=Budget(usd=1.0))
+    with pytest.raises(LimitReached, match=r"usd: 1\.1000 US dollars were spent, the budget is 1\.0"):
+        await swarm.run(WorkGiven())
+    assert len(dear.requests) == 1
 
 
 async def test_a_run_ends_when_its_time_is_used_up() -> None:

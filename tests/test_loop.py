@@ -1,14 +1,16 @@
 from __future__ import annotations
 
-from typing import Any, Literal
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 import pytest
 from pydantic import BaseModel
 
 from support.histories import history_faults
+from support.prices import know_prices
 from swarmbus.calls import CallKind, CallRecord
-from swarmbus.errors import AgentStopped, IncompleteAnswer, ServerFault
+from swarmbus.errors import AgentStopped, IncompleteAnswer, ServerFault, UnknownPrice
 from swarmbus.messages import (
     AssistantMessage,
     ModelReply,
@@ -29,6 +31,9 @@ from swarmbus.thinking.models.servers import SERVERS
 from swarmbus.thinking.models.wire import request_body
 from swarmbus.thinking.tool_result import ToolResult
 from swarmbus.thinking.tools import ToolContext, read_result, tool
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 pytestmark = pytest.mark.anyio
 
@@ -648,6 +653,61 @@ async def test_a_hook_changes_model_and_tools_for_the_next_turn() -> None:
     assert cheap.requests[0].tools == ()
 
 
+class Guarded(ScriptedModel):
+    """Tells when it is opened and closed."""
+
+    def __init__(self, name: str, replies: list[Any], told: list[str]) -> None:
+        super().__init__(replies, name=f"shop:{name}")
+        self.told = told
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        self.told.append(f"open {self.name}")
+        yield
+        self.told.append(f"close {self.name}")
+
+
+def costing(tokens: int, *calls: ToolCall) -> ModelReply:
+    return ModelReply(AssistantMessage("", calls), Usage(tokens, 0, calls=1), "tool_calls")
+
+
+async def test_the_model_of_the_next_turn_is_kept_open_while_it_is_asked() -> None:
+    told: list[str] = []
+    third = Guarded("third", ["done"], told)
+    second = Guarded("second", [call("add", a=1, b=2)], told)
+    later = iter([second, third])
+    hooks = Hooks(prepare_next_turn=lambda progress: NextTurn(model=next(later)))
+    await Agent(Guarded("first", [call("add", a=1, b=1)], told), tools=[add], hooks=hooks).run("go")
+    second_closed = told.index("close shop:second")
+    assert told[:2] == ["open shop:first", "open shop:second"]
+    assert second_closed < told.index("open shop:third")
+    assert told[-2:] == ["close shop:third", "close shop:first"]
+
+
+async def test_each_model_is_charged_at_its_own_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    know_prices(monkeypatch, cheap=0.001, dear=0.01)
+    again = ToolCall("", "add", '{"a": 1, "b": 2}')
+    cheap = ScriptedModel([costing(100, again)], name="shop:cheap")
+    dear = ScriptedModel([costing(50, again), costing(50, again), costing(50, again)], name="shop:dear")
+    hooks = Hooks(prepare_next_turn=lambda progress: NextTurn(model=dear))
+    purse = Purse(100_000)
+    limits = Limits(usd=1.0, repeated_calls=None)
+    with pytest.raises(AgentStopped, match=r"1\.1000 of 1\.0 US dollars") as caught:
+        await Agent(cheap, tools=[add], hooks=hooks, limits=limits, spending=purse).run("go")
+    assert (caught.value.reason, len(dear.requests)) == ("usd", 2)
+    assert purse.booked == [("shop:cheap", 100), ("shop:dear", 50), ("shop:dear", 50)]
+
+
+async def test_a_model_without_a_price_is_not_asked_where_money_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    know_prices(monkeypatch, cheap=0.001)
+    cheap = ScriptedModel([call("add", a=1, b=2)], name="shop:cheap")
+    unknown = ScriptedModel(["never"], name="shop:unknown")
+    hooks = Hooks(prepare_next_turn=lambda progress: NextTurn(model=unknown))
+    with pytest.raises(UnknownPrice, match="the price of shop:unknown is not known"):
+        await Agent(cheap, tools=[add], hooks=hooks, limits=Limits(usd=1.0)).run("go")
+    assert unknown.requests == []
+
+
 async def test_a_hook_stops_the_loop() -> None:
     hooks = Hooks(should_stop=lambda progress: progress.turn >= 1)
     with pytest.raises(AgentStopped) as caught:
@@ -671,16 +731,16 @@ async def test_a_hook_that_raises_is_a_stop_and_never_a_hang() -> None:
 class Purse:
     def __init__(self, tokens: int) -> None:
         self.left = tokens
-        self.booked: list[tuple[int, Usage]] = []
+        self.booked: list[tuple[str, int]] = []
 
-    async def reserve(self, tokens: int) -> None:
+    async def reserve(self, tokens: int, model: str) -> None:
         if tokens > self.left:
             raise RuntimeError("the purse is empty")
         self.left -= tokens
 
-    def settle(self, reserved: int, usage: Usage) -> None:
+    def settle(self, reserved: int, usage: Usage, model: str) -> None:
         self.left += reserved - usage.total_tokens
-        self.booked.append((reserved, usage))
+        self.booked.append((model, usage.total_tokens))
 
 
 async def test_every_call_is_paid_from_the_purse_and_an_empty_one_ends_the_loop() -> None:

@@ -147,7 +147,8 @@ class Agent:
         self._place = (run_id, role, delivery)
         self._steering = MessageQueue(queues)
         self._follow_ups = MessageQueue(queues)
-        self._price = price_of(self.model.name) if limits.usd is not None else None
+        if limits.usd is not None:
+            price_of(self.model.name)  # refuses a model whose price is not known
 
     @property
     def history(self) -> tuple[Message, ...]:
@@ -240,7 +241,6 @@ class Agent:
             follow_ups=self._follow_ups,
             spending=self._spending,
             approve=self._approve,
-            price=self._price,
         )
 
 

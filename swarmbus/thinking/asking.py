@@ -81,7 +81,7 @@ async def ask(setup: LoopSetup, state: LoopState, request: ModelRequest) -> Mode
         raise
     finally:
         usage = reply.usage if reply is not None and reply.usage is not None else Usage()
-        state.usage += usage
+        state.book(usage, setup.price)
         state.reporter.emit(
             MessageEnd,
             message=reply.message if reply is not None else None,
@@ -94,10 +94,10 @@ async def ask(setup: LoopSetup, state: LoopState, request: ModelRequest) -> Mode
 
 
 async def _paid_reply(setup: LoopSetup, state: LoopState, request: ModelRequest) -> ModelReply:
-    reserved, usage = 0, Usage()
+    reserved, usage, model = 0, Usage(), setup.model.name
     if setup.spending is not None:
         reserved = state.context_tokens(setup) + (setup.settings.max_tokens or REPLY_TOKENS)
-        await setup.spending.reserve(reserved)
+        await setup.spending.reserve(reserved, model)
     try:
         reply = await _stream(setup, state, request)
         if reply.usage is None:
@@ -107,7 +107,7 @@ async def _paid_reply(setup: LoopSetup, state: LoopState, request: ModelRequest)
         usage = reply.usage
     finally:
         if setup.spending is not None:
-            setup.spending.settle(reserved, usage)
+            setup.spending.settle(reserved, usage, model)
     await setup.recorder.keep_reply(reply)
     return reply
 

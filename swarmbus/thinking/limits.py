@@ -106,11 +106,11 @@ class Budget:
 class Spending(Protocol):
     """A purse outside the agent, such as a run's budget, that every model call is paid from."""
 
-    async def reserve(self, tokens: int) -> None:
-        """Set tokens aside for a call about to be made; what this raises ends the loop before the call."""
+    async def reserve(self, tokens: int, model: str) -> None:
+        """Set tokens aside for a call of this model; what this raises ends the loop before the call."""
         ...
 
-    def settle(self, reserved: int, usage: Usage) -> None:
+    def settle(self, reserved: int, usage: Usage, model: str) -> None:
         """Give back what was set aside and book what the call really cost; a failed call costs an empty usage."""
         ...
 

@@ -6,6 +6,7 @@ All variation is injected: the loop itself knows no server, no tool, no role and
 from __future__ import annotations
 
 import math
+from contextlib import AsyncExitStack
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -18,7 +19,7 @@ from swarmbus.thinking.batch import Batch
 from swarmbus.thinking.context import cut
 from swarmbus.thinking.hooks import HookFailed, NextTurn, Progress, ask_hook
 from swarmbus.thinking.loop_events import AgentEnd, AgentStart, TurnEnd, TurnStart
-from swarmbus.thinking.models.base import ANSWER_TOOL
+from swarmbus.thinking.models.base import ANSWER_TOOL, kept_open
 from swarmbus.thinking.models.registry import resolve_model
 from swarmbus.thinking.tools import MAX_RESULT, read_result, toolset
 from swarmbus.thinking.verdict import NO_ANSWER, judge, stopped_at_limit
@@ -71,18 +72,21 @@ async def run_loop(setup: LoopSetup, state: LoopState, prompt: UserMessage) -> t
 
 async def _within_seconds(setup: LoopSetup, state: LoopState) -> tuple[Any, StopReason]:
     with CancelScope(deadline=state.deadline) as clock:
-        return await _turns(setup, state, clock)
+        async with AsyncExitStack() as opened:
+            return await _turns(setup, state, clock, opened)
     raise state.stopped("seconds", f"{setup.limits.seconds} seconds")
 
 
-async def _turns(setup: LoopSetup, state: LoopState, clock: CancelScope) -> tuple[Any, StopReason]:
+async def _turns(
+    setup: LoopSetup, state: LoopState, clock: CancelScope, opened: AsyncExitStack
+) -> tuple[Any, StopReason]:
     while True:
         state.messages.extend(setup.steering.take())
         if stop := stopped_at_limit(setup, state):
             raise stop
         if state.turn and setup.hooks.prepare_next_turn is not None:
             asked = ask_hook(setup.hooks.prepare_next_turn, _progress(setup, state), returns=(NextTurn, NoneType))
-            _change(setup, state, await asked)
+            await _change(setup, state, await asked, opened)
         state.reporter.turn += 1
         last = state.turn == setup.limits.turns and state.turn > 1
         if last:
@@ -148,11 +152,13 @@ def _message(setup: LoopSetup, state: LoopState, call: ToolCall, result: ToolRes
     return ToolMessage(call.id, call.name, text, result.ok)
 
 
-def _change(setup: LoopSetup, state: LoopState, change: NextTurn | None) -> None:
+async def _change(setup: LoopSetup, state: LoopState, change: NextTurn | None, opened: AsyncExitStack) -> None:
     if change is None:
         return
     if change.model is not None:
-        setup.model = resolve_model(change.model)
+        setup.use_model(resolve_model(change.model))
+        await opened.aclose()
+        await opened.enter_async_context(kept_open(setup.model))
     if change.tools is not None:
         setup.use_tools(toolset(change.tools))
     if change.messages is not None:

@@ -13,6 +13,7 @@ from swarmbus.errors import AgentStopped
 from swarmbus.messages import AssistantMessage, Message, ToolCall, ToolSpec, Usage, UserMessage
 from swarmbus.thinking.context import estimate_message, estimate_text
 from swarmbus.thinking.limits import Repetition
+from swarmbus.thinking.prices import price_of
 
 if TYPE_CHECKING:
     from swarmbus.messages import ModelSettings
@@ -74,13 +75,23 @@ class LoopSetup:
     follow_ups: MessageQueue
     spending: Spending | None = None
     approve: Approve | None = None
-    price: Callable[[Usage], float] | None = None
+    price: Callable[[Usage], float] | None = field(init=False)
     specs: tuple[ToolSpec, ...] = field(init=False)
     spec_tokens: int = field(init=False)
     longest_tool: float = field(init=False)
 
     def __post_init__(self) -> None:
+        self.use_model(self.model)
         self.use_tools(self.tools)
+
+    def use_model(self, model: Model) -> None:
+        """Ask this model from now on.
+
+        Raises:
+            UnknownPrice: money is limited, and the model's price is not known.
+        """
+        self.price = price_of(model.name) if self.limits.usd is not None else None
+        self.model = model
 
     def use_tools(self, tools: dict[str, Tool[..., Any]]) -> None:
         """Take these tools from now on."""
@@ -136,6 +147,7 @@ class LoopState:
         deadline: the time on anyio's clock at which the seconds are used up.
         now: the time on anyio's clock when the limits were last checked.
         usage: what the model calls cost.
+        usd: the same in US dollars, where money is limited.
         tool_calls: how many tool calls there were.
         repairs: how often an answer went back because it did not validate.
         whole_results: the results that were cut, whole, by the ids of their calls.
@@ -147,6 +159,7 @@ class LoopState:
     deadline: float
     now: float = -math.inf
     usage: Usage = field(default_factory=Usage)
+    usd: float = 0.0
     tool_calls: int = 0
     repairs: int = 0
     whole_results: dict[str, str] = field(default_factory=dict)
@@ -163,6 +176,12 @@ class LoopState:
     def turn(self) -> int:
         """The turn, from 1; 0 before the first."""
         return self.reporter.turn
+
+    def book(self, usage: Usage, price: Callable[[Usage], float] | None) -> None:
+        """Add what a model call cost."""
+        self.usage += usage
+        if price is not None:
+            self.usd += price(usage)
 
     def stopped(self, reason: StopReason, detail: str = "") -> AgentStopped:
         """Return the error for a loop that ends without an answer."""

@@ -64,8 +64,8 @@ def limit_met(setup: LoopSetup, state: LoopState) -> tuple[StopReason, str] | No
         return "turns", f"{limits.turns} turns"
     if limits.tokens is not None and state.usage.total_tokens >= limits.tokens:
         return "tokens", f"{state.usage.total_tokens} of {limits.tokens} tokens"
-    if limits.usd is not None and setup.price is not None and (cost := setup.price(state.usage)) >= limits.usd:
-        return "usd", f"{cost:.4f} of {limits.usd} US dollars"
+    if limits.usd is not None and state.usd >= limits.usd:
+        return "usd", f"{state.usd:.4f} of {limits.usd} US dollars"
     state.now = anyio.current_time()
     if state.now >= state.deadline:
         return "seconds", f"{limits.seconds} seconds"
