@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from roles.analysis.kinds import named
+from roles.analysis.kinds import LINED, named
 from roles.analysis.places import Places
 from roles.analysis.reader import failure
 from roles.analysis.reading import ReadingLimits, ReadingPool
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 NOT_READ = "not read, as the analysis was stopped before"
 """Why a document failed that nobody had begun to read, or had read to its end, when a stop was asked for."""
-
-_LINED = (".csv", ".tsv", ".log", ".jsonl", ".xlsx", ".xls", ".ods")
 
 
 class NoDocumentsError(ValueError):
@@ -79,7 +77,7 @@ class Document:
     def layout(self) -> Layout:
         """How its paragraphs are told apart."""
         suffix = Path(self.path).suffix.lower()
-        return "lines" if suffix in _LINED else "printed" if suffix == ".pdf" else "prose"
+        return "lines" if suffix in LINED else "printed" if suffix == ".pdf" else "prose"
 
     @cached_property
     def places(self) -> Places:

@@ -61,7 +61,8 @@ UNKNOWN = Kind("unknown", "binary data")
 NAMED = (HTML, PDF, MAIL, RTF, DOCX, PPTX, XLSX, ODT, ODS, ODP, EPUB, DOC, PPT, XLS, MSG)
 SPREADSHEETS = (XLSX, XLS, ODS)
 SLIDES = (PPTX,)
-LINES = (".csv", ".tsv", ".log", ".jsonl", ".ndjson")
+LINED = (".csv", ".tsv", ".log", ".jsonl", ".ndjson", *(end for kind in SPREADSHEETS for end in kind.suffixes))
+"""Endings of files in which each line stands for itself."""
 
 _SIGNATURES: tuple[tuple[bytes, Kind], ...] = (
     (b"{\\rtf", RTF),

@@ -10,7 +10,16 @@ from pathlib import Path
 import anyio
 import pytest
 
-from roles.analysis.documents import NOT_READ, NoDocumentsError, find_files, load_documents, nowhere, path_of, printable
+from roles.analysis.documents import (
+    NOT_READ,
+    Document,
+    NoDocumentsError,
+    find_files,
+    load_documents,
+    nowhere,
+    path_of,
+    printable,
+)
 from roles.analysis.reading import ReadingLimits, ReadingPool
 from support import bad_documents
 from support.bad_documents import KINDS, TEXT
@@ -221,3 +230,9 @@ async def test_pages_of_a_pdf_are_places(tmp_path: Path) -> None:
     (document,) = await load_documents([tmp_path], LIMITS)
     at = document.text.index("valves")
     assert (len(document.pages), document.places.at(at).label) == (2, "page 2, paragraph 1")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".TSV", ".log", ".jsonl", ".ndjson", ".xlsx", ".xlsm", ".ods"])
+def test_each_line_of_a_table_or_log_is_a_place(ending: str) -> None:
+    document = Document("d1", f"run{ending}", "read", text="one\ntwo\n\nthree")
+    assert document.places.at(10).label == "line 3"
