@@ -440,6 +440,29 @@ async def test_an_answer_goes_back_twice_and_no_more(profile: ModelProfile) -> N
     assert (caught.value.reason, len(model.requests)) == ("invalid_output", 3)
 
 
+@pytest.mark.parametrize(
+    "replies",
+    [
+        [call("add", a=1, b=2), call("final_answer", steps=1), PLAN],
+        [[call("final_answer", steps=1), call("add", a=1, b=2)], PLAN],
+    ],
+    ids=["after-a-call", "beside-a-call"],
+)
+async def test_a_wrong_answer_does_not_count_as_a_tool_call(replies: list[Any]) -> None:
+    model = ScriptedModel(replies, profile=MODES[1])
+    result = await Agent(model, tools=[add], limits=Limits(tool_calls=1)).run("go", output=Plan)
+    assert result.output == PLAN
+    assert ("add", "3") in [(m.name, m.content) for m in result.messages if isinstance(m, ToolMessage)]
+
+
+async def test_a_call_too_many_beside_a_wrong_answer_does_not_run() -> None:
+    model = ScriptedModel([[call("final_answer", steps=1), *[call("add", a=1, b=b) for b in (2, 3)]]], profile=MODES[1])
+    with pytest.raises(AgentStopped, match="more than 1 tool calls") as caught:
+        await Agent(model, tools=[add], limits=Limits(tool_calls=1)).run("go", output=Plan)
+    answers = [message.ok for message in caught.value.messages if isinstance(message, ToolMessage)]
+    assert answers == [False, True, False]
+
+
 async def test_an_empty_typed_answer_fails_at_once() -> None:
     model = ScriptedModel(["", PLAN])
     with pytest.raises(AgentStopped, match="empty"):

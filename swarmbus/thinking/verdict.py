@@ -121,20 +121,20 @@ def _invalid(setup: LoopSetup, state: LoopState, error: str) -> Verdict:
 
 
 def _hold_back(verdict: Verdict, setup: LoopSetup, state: LoopState, count: int, *, last: bool) -> None:
-    """Keep calls from running where a limit forbids it, and say which."""
+    """Keep the calls that have no result yet from running where a limit forbids it, and say which."""
+    waiting = [position for position in range(count) if position not in verdict.results]
     most = setup.limits.tool_calls
-    room = count if most is None else most - state.tool_calls
-    if last and len(verdict.results) < count:
+    room = len(waiting) if most is None else max(most - state.tool_calls, 0)
+    if last and waiting:
         verdict.stop = "turns", f"{setup.limits.turns} turns, and tools called in the last one"
     verdict.stop = verdict.stop or _limit_before_tools(setup, state)
     if verdict.stop is not None:
         room = 0
-    elif room < count:
+    elif room < len(waiting):
         verdict.stop = "tool_calls", f"more than {most} tool calls"
-    for position in range(max(room, 0), count):
+    for position in waiting[room:]:
         assert verdict.stop is not None
-        refusal = ToolResult.failed("skipped", f"not run: a limit is met ({verdict.stop[1]})")
-        verdict.results.setdefault(position, refusal)
+        verdict.results[position] = ToolResult.failed("skipped", f"not run: a limit is met ({verdict.stop[1]})")
 
 
 def _limit_before_tools(setup: LoopSetup, state: LoopState) -> tuple[StopReason, str] | None:
