@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from roles.analysis.extract import Status
     from roles.analysis.places import Layout
     from roles.analysis.reader import Reading
-
-    Progress = Callable[[str, Status | None], None]
+    from roles.analysis.reading import Progress
 
 NOT_READ = "not read, as the analysis was stopped before"
 """Why a document failed that nobody had begun to read, or had read to its end, when a stop was asked for."""
@@ -156,31 +155,24 @@ async def load_documents(
     Args:
         paths: files and folders.
         limits: what one file may cost.
-        on_progress: is called with a path and None when its reading begins, and with its status when it is over.
+        on_progress: see `ReadingPool`.
         stop: returns when the reading is to end early; what has not been read by then has failed as `NOT_READ`.
 
     Raises:
         NoDocumentsError: there is nothing to read.
     """
-    limits = limits or ReadingLimits()
     files = await anyio.to_thread.run_sync(find_files, list(paths))
     readings = dict.fromkeys(files, failure(NOT_READ))
 
     async def read(path: str, pool: ReadingPool) -> None:
-        async with slots:
-            if on_progress is not None:
-                on_progress(path, None)
-            readings[path] = reading = await pool.read(path)
-            if on_progress is not None:
-                on_progress(path, reading.extract.status)
+        readings[path] = await pool.read(path)
 
     async def stop_reading(readers: anyio.CancelScope) -> None:
         if stop is not None:
             await stop()
             readers.cancel()
 
-    slots = anyio.CapacityLimiter(limits.processes)
-    async with anyio.create_task_group() as watch, ReadingPool(limits) as pool:
+    async with anyio.create_task_group() as watch, ReadingPool(limits, on_progress) as pool:
         async with anyio.create_task_group() as group:
             watch.start_soon(stop_reading, group.cancel_scope)
             for path in files:

@@ -21,10 +21,14 @@ from roles.analysis.extract import Extract
 from roles.analysis.reader import Reading, failure
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
     from anyio.abc import ByteSendStream, Process
+
+    from roles.analysis.extract import Status
+
+    Progress = Callable[[str, Status | None], None]
 
 _START_SECONDS = 60
 _DEATH_SECONDS = 2
@@ -52,11 +56,18 @@ class ReadingPool:
 
     Args:
         limits: what one file may cost.
+        on_progress: is called with a path and None when its reading begins, and with its status when it is over.
         command: the program to start instead of the shipped reader; it speaks the same protocol.
     """
 
-    def __init__(self, limits: ReadingLimits | None = None, command: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        limits: ReadingLimits | None = None,
+        on_progress: Progress | None = None,
+        command: Sequence[str] | None = None,
+    ) -> None:
         self.limits = limits or ReadingLimits()
+        self._on_progress = on_progress
         # -P keeps the working folder, whose files may have any name, out of the process's imports.
         self._command = command or (sys.executable, "-P", "-m", "roles.analysis.reader", str(self.limits.memory))
         self._slots = anyio.CapacityLimiter(self.limits.processes)
@@ -76,11 +87,17 @@ class ReadingPool:
     async def read(self, path: str) -> Reading:
         """Read one file; whatever happens to it or to its process is in the reading's status and reason."""
         async with self._slots:
+            self._note(path, None)
             reading, blamed = await self._attempt(path)
             if not blamed:
                 # What an earlier file left behind in the process may be the cause: a file is judged in a fresh one.
                 reading, _ = await self._attempt(path)
+            self._note(path, reading.extract.status)
         return reading
+
+    def _note(self, path: str, status: Status | None) -> None:
+        if self._on_progress is not None:
+            self._on_progress(path, status)
 
     async def _attempt(self, path: str) -> tuple[Reading, bool]:
         """Read in an idle process or a new one; the flag says whether the outcome is the file's own."""

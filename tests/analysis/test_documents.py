@@ -65,7 +65,7 @@ async def test_a_reader_that_never_ends_is_stopped(tmp_path: Path) -> None:
     )
     command = (sys.executable, "-c", program)
     (tmp_path / "a.txt").write_text("a")
-    async with ReadingPool(ReadingLimits(seconds=0.2, processes=1), command) as pool:
+    async with ReadingPool(ReadingLimits(seconds=0.2, processes=1), command=command) as pool:
         reading = await pool.read(str(tmp_path / "a.txt"))
     assert reading.extract.status == "timed_out"
 
