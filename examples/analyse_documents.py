@@ -16,7 +16,7 @@ async def main() -> None:
     names = {document.id: Path(document.path).name for document in report.documents}
     for claim in report.claims[:3]:
         for quote in claim.quotes:
-            print(f"{names[quote.document]}, {quote.place}: {' '.join(quote.text.split())}")
+            print(f"{names[quote.document]}, {quote.place}: {claim.text}")
     print(f"{report.status}: {len(report.claims)} claims from {len(report.documents)} documents")
 
 

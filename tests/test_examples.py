@@ -25,7 +25,10 @@ PRINTED = {
         "Noon p.1, Noon p.2, Noon p.3",
         "Dusk p.1",
     ],
-    "analyse_documents": ["done: 14 claims from 12 documents"],
+    "analyse_documents": [
+        "inspection.pptx, slide 5, paragraph 1: The alarm delay AL-DLY stood at 165 minutes instead of 10",
+        "done: 14 claims from 12 documents",
+    ],
 }
 
 
@@ -43,9 +46,3 @@ def test_an_example_prints_what_it_should(name: str) -> None:
     assert run.returncode == 0, run.stderr
     expected = PRINTED[name]
     assert run.stdout.splitlines()[-len(expected) :] == expected
-
-
-def test_the_analysis_quotes_what_it_was_asked_about() -> None:
-    command = [sys.executable, str(EXAMPLES / "analyse_documents.py")]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=50, encoding="utf-8")
-    assert "165 minutes" in run.stdout

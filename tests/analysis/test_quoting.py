@@ -54,6 +54,7 @@ def test_each_ranking_has_its_turn() -> None:
 
 
 def test_words_lead_to_those_that_say_nearly_the_same_whatever_their_ending() -> None:
-    assert {"maximum", "limit"} <= set(related("maximum") + related("maximal") + ("maximum",))
+    assert "limit" in related("maximum")
+    assert related("refuses") == related("refused")
     assert "reject" in related("refused")
     assert related("valve") == ()
