@@ -36,9 +36,7 @@ def rebuild(run: RunState, records: Sequence[Record], *, reopen: bool) -> float 
     first = records[0]
     assert isinstance(first, Submitted)
     run.timeout = first.timeout
-    run.deadline = first.at + (
-        first.timeout if first.timeout is not None else math.inf
-    )  # on the records' clock for now
+    run.deadline = first.at + (math.inf if run.timeout is None else run.timeout)  # by the records' clock until the end
     taken_back = _taken_back(records[-1], reopen=reopen)
     previous: Record = first
     for record in _going_on(run, records, taken_back=taken_back):
