@@ -144,7 +144,6 @@ class LiveSwarm(Generic[R]):
         opening, records = await self.bus.recorded(run_id)
         budget = self.swarm._budget or Budget()  # noqa: SLF001
         host = self._host(opening, run_id, None, budget)
-        host.memory.rebuild(records, self._topology)
         state = await self.bus.restore(run_id, records, reopen=reopen, host=host)
         run = self._adopt(state)
         if host.spending is not None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup, TaskStatus
 
+    from swarmbus.delivery.calllog import Kept
     from swarmbus.events import Event
     from swarmbus.role import Role
     from swarmbus.thinking.limits import Budget
@@ -115,6 +116,10 @@ class RunHost:
         self._error: BaseException | None = None
         self._lock = anyio.Lock()
         self._tools: dict[str, tuple[Any, ...]] = {}
+
+    def committed(self, role: str, calls: Kept) -> None:
+        """Take from the recorded calls of a delivery that was handled what its role remembers."""
+        self.memory.recall(role, calls)
 
     async def open(self) -> None:
         """Open the dependencies, if that has not been done, in a task of their own, which closes them too.

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from swarmbus.calls import CallRecord
 from swarmbus.messages import messages_from_data, messages_to_data
-from swarmbus.records import Called, Committed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from swarmbus.delivery.calllog import AttemptCalls
-    from swarmbus.delivery.topology import Topology
+    from swarmbus.delivery.calllog import AttemptCalls, Kept
     from swarmbus.messages import Message
-    from swarmbus.records import DeliveryKey, Record
 
 _KEY = "history"
 
@@ -33,16 +28,12 @@ class RunMemory:
         """Take what a role remembers from now on."""
         self._histories[role] = history
 
-    def rebuild(self, records: Iterable[Record], topology: Topology) -> None:
-        """Take what the roles remember from a run's records."""
-        noted: dict[DeliveryKey, Any] = {}
-        for record in records:
-            if isinstance(record, Called) and record.call.kind == "value" and record.call.key == _KEY:
-                noted[record.delivery] = record.call.value
-            elif isinstance(record, Committed) and record.delivery in noted:
-                change = noted.pop(record.delivery)
-                role = topology.handlers[record.delivery[1]].role
-                self.keep(role, (*self.of(role)[: change["kept"]], *messages_from_data(change["added"])))
+    def recall(self, role: str, calls: Kept) -> None:
+        """Take what a role remembers from the recorded calls of a delivery that was handled."""
+        noted = calls.get(("value", _KEY))
+        if noted:
+            change = noted[-1].value
+            self.keep(role, (*self.of(role)[: change["kept"]], *messages_from_data(change["added"])))
 
 
 def note(calls: AttemptCalls, before: tuple[Message, ...], after: tuple[Message, ...]) -> None:

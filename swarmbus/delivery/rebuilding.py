@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from swarmbus.delivery.deliveries import Delivery
 from swarmbus.delivery.reopening import NOT_FINAL, reopened
-from swarmbus.records import Ended, Started, Submitted
+from swarmbus.records import Committed, Ended, Started, Submitted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,11 @@ def _was_down(run: RunState, previous: Record, record: Record) -> bool:
 
 
 def _apply(run: RunState, record: Record) -> None:
+    calls = run.calls.of(record.delivery) if isinstance(record, Committed) else None
     run.calls.follow(record)
-    for gone in run.ledger.apply(record).cancelled:
+    effects = run.ledger.apply(record)
+    if calls and isinstance(record, Committed) and not effects.ignored and run.host is not None:
+        run.host.committed(run.ledger.topology.handlers[record.delivery[1]].role, calls)
+    for gone in effects.cancelled:
         if isinstance(gone, Delivery):
             run.calls.forget(gone.key)

@@ -29,7 +29,7 @@ class RunState:
         budget: the seconds its budget allows, or None; budget_over: when they are over, likewise.
         blocked: the handlers that blocked the event loop.
         host: what assembly keeps for the run (dependencies, budget); `close(seconds)` lets go of it and returns what
-            went wrong.
+            went wrong; `committed(role, calls)` is told, as the run is rebuilt, of each delivery that was handled.
         replies: what reads the answers to questions asked in this process, by question id.
         alarms: what is set to happen at a time, as long as the run is open.
         cut: what was still going on when the run ended.
