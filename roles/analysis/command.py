@@ -37,9 +37,6 @@ DEFAULT_MODEL = "openai:gpt-5-mini"
 DEFAULT_KEY = "OPENAI_API_KEY"
 """The environment variable whose being set makes `DEFAULT_MODEL` the default."""
 
-EXIT_CODES = {"done": ExitCode.DONE, "partial": ExitCode.PARTIAL, "limit": ExitCode.LIMIT}
-"""All other ends are failures."""
-
 UNREADABLE = ("empty", "encrypted", "no_text", "timed_out", "failed")
 
 
@@ -66,7 +63,7 @@ def analyze(
         raise typer.BadParameter(str(error), param_hint="--model") from error
     written = _write(report, destinations or {"--output": STANDARD_OUTPUT})
     _say(report)
-    raise typer.Exit(stopped or (EXIT_CODES.get(report.status, ExitCode.FAILED) if written else ExitCode.FAILED))
+    raise typer.Exit(stopped or (ExitCode.of(report.status) if written else ExitCode.FAILED))
 
 
 def _documents(paths: list[str], question: str, destinations: dict[str, Path]) -> list[str]:

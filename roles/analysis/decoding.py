@@ -22,6 +22,7 @@ _MARKS = (
 _LEGACY = ("cp1252", "cp932", "euc_jp", "gb18030", "big5", "euc_kr", "cp1251", "koi8_r")
 _CYRILLIC_WORD = re.compile(r"[\u0400-\u04ff]{2}")
 _UNUSABLE = re.compile(r"[\x00\ud800-\udfff]")
+_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b")) + b"\x7f"
 _SAMPLE = 65_536
 
@@ -64,8 +65,16 @@ def decode(data: bytes) -> DecodedText:
 
 
 def replace_unusable(text: str) -> tuple[str, int]:
-    """Replace each NUL and each lone surrogate by U+FFFD, one for one; return the text and how many there were."""
+    """Replace each NUL and each lone surrogate by U+FFFD, one for one; return the text and how many there were.
+
+    It is what the framework does with text that comes in; a reading process does without the framework.
+    """
     return _UNUSABLE.subn(REPLACEMENT, text)
+
+
+def replace_controls(text: str) -> tuple[str, int]:
+    """Replace also what controls a terminal, all but tabs and line ends; return the text and how many there were."""
+    return _NO_TEXT.subn(REPLACEMENT, text)
 
 
 def is_text(data: bytes) -> bool:

@@ -19,6 +19,7 @@ from roles.analysis.kinds import LINED, named
 from roles.analysis.places import Places
 from roles.analysis.reader import failure
 from roles.analysis.reading import ReadingLimits, ReadingPool
+from roles.analysis.stopping import unless_stopped
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -167,17 +168,12 @@ async def load_documents(
     async def read(path: str, pool: ReadingPool) -> None:
         readings[path] = await pool.read(path)
 
-    async def stop_reading(readers: anyio.CancelScope) -> None:
-        if stop is not None:
-            await stop()
-            readers.cancel()
-
-    async with anyio.create_task_group() as watch, ReadingPool(limits, on_progress) as pool:
-        async with anyio.create_task_group() as group:
-            watch.start_soon(stop_reading, group.cancel_scope)
+    async def read_all() -> None:
+        async with ReadingPool(limits, on_progress) as pool, anyio.create_task_group() as group:
             for path in files:
                 group.start_soon(read, path, pool)
-        watch.cancel_scope.cancel()
+
+    await unless_stopped(stop, read_all)
     return _without_duplicates([_document(id_, path, readings[path]) for path, id_ in document_ids(files).items()])
 
 

@@ -138,8 +138,10 @@ def _report(asked: str) -> dict[str, Any]:
         if not ranking or claims[key].fit >= ENOUGH * claims[ranking[0]].fit:
             ranking.append(key)
     chosen = in_turn([rankings[part] for part in sorted(rankings)], REPORT_CLAIMS)
-    show = _marked if asked.endswith(PART) else _plain
-    drafts = [{"text": show(claims[key]), "sources": sources[key]} for _, key in chosen]
+    for_part = asked.endswith(PART)
+    drafts = [
+        {"text": _marked(claims[key]) if for_part else claims[key].text, "sources": sources[key]} for _, key in chosen
+    ]
     summary = (
         f"Quoted, not written: the {len(drafts)} passages that fit the question best, the best first."
         if drafts
@@ -158,10 +160,6 @@ def _read_claim(text: str, whole: str, question: str) -> _Claim:
 
 def _marked(claim: _Claim) -> str:
     return f"(part {claim.part}, fit {claim.fit:.5g}) {claim.text}"
-
-
-def _plain(claim: _Claim) -> str:
-    return claim.text
 
 
 def _line(text: str, start: str) -> str:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import anyio
 import anyio.to_thread
 
-from roles.analysis.decoding import REPLACEMENT
+from roles.analysis.decoding import replace_controls
 from roles.analysis.documents import NOT_READ, load_documents, path_of, printable
 from roles.analysis.events import AnalysisReady, AnalysisRequested, DocumentInfo, StepAnalysed
 from roles.analysis.frame import Frame
 from roles.analysis.roles import AnalysisAggregator, AnalysisExecutor, AnalysisPlanner
+from roles.analysis.stopping import unless_stopped
 from roles.analysis.store import DocumentStore
 from roles.analysis.words import words_of
 from roles.standard import PlanRevised, StepDone, StepReady, TaskPlanned
@@ -31,11 +30,6 @@ if TYPE_CHECKING:
     from swarmbus.models import Model
 
     Watch = Callable[[Any], None]
-
-
-T = TypeVar("T")
-
-_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def analysis_table() -> EventTable[AnalysisReady]:
@@ -86,7 +80,7 @@ def clean_question(question: str) -> tuple[str, int]:
     Raises:
         ValueError: it has no word that could be searched for.
     """
-    cleaned, count = _NO_TEXT.subn(REPLACEMENT, question)
+    cleaned, count = replace_controls(question)
     if not words_of(cleaned):
         raise ValueError(f"the question {cleaned!r} has no word to search for; say in words what is to be found out")
     return cleaned, count
@@ -143,33 +137,10 @@ async def analyze(
         found: list[StepAnalysed] = []
         async with swarm.open(grace=grace) as live:
             run = await live.submit(request, timeout=timeout, deps=store)
-            seen = await _unless(stop, lambda: _watch(run, found, on_event))
+            seen = await unless_stopped(stop, lambda: _watch(run, found, on_event))
             if not seen and on_stop is not None:
                 on_stop(run.under_way)
         return await _outcome(run, frame, found)
-
-
-async def _unless(stop: Callable[[], Awaitable[object]] | None, work: Callable[[], Awaitable[T]]) -> T | None:
-    """Return what the work brings, or None where somebody asked for a stop before."""
-    if stop is None:
-        return await work()
-    brought: list[T] = []
-    failed: list[Exception] = []
-
-    async def wait() -> None:
-        await stop()
-        group.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(wait)
-        try:
-            brought.append(await work())
-        except Exception as error:  # noqa: BLE001  # raised again below, outside the task group
-            failed.append(error)
-        group.cancel_scope.cancel()
-    if failed:
-        raise failed[0]
-    return brought[0] if brought else None
 
 
 async def _watch(run: Run[AnalysisReady], found: list[StepAnalysed], on_event: Watch | None) -> bool:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ValidationError
 
-from roles.analysis.decoding import REPLACEMENT, replace_unusable
+from roles.analysis.decoding import replace_controls, replace_unusable
 from roles.analysis.events import QuotedClaim
 from roles.analysis.roles import DOCUMENT_STEP
 
@@ -17,7 +17,6 @@ Status = Literal["done", "partial", "failed", "stalled", "limit", "timed_out", "
 _ANSWERED = ("done", "partial")
 _HEAD = re.compile(r"# [^\n]*\n\nStatus: \*\*(\w+)\*\* · model: ")
 _FINDINGS = "## Findings"
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class DocumentEntry(BaseModel, frozen=True):
@@ -109,7 +108,7 @@ class Report(BaseModel, frozen=True):
         rows = ["| id | document | status | characters |", "| --- | --- | --- | --- |"]
         for entry in self.documents:
             status = f"{entry.status}: {entry.reason}" if entry.reason else entry.status
-            rows.append(f"| {entry.id} | {_cell(entry.path)} | {_cell(status)} | {entry.characters} |")
+            rows.append(f"| {entry.id} | {_inline(entry.path)} | {_inline(status)} | {entry.characters} |")
         return "\n".join(rows)
 
 
@@ -138,9 +137,5 @@ def _inline(text: str) -> str:
 
     Nor does a character that controls a terminal, which is replaced.
     """
-    plain = _CONTROLS.sub(REPLACEMENT, " ".join(text.split()))
+    plain, _ = replace_controls(" ".join(text.split()))
     return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", plain)
-
-
-def _cell(text: str) -> str:
-    return _inline(text)

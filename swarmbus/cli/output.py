@@ -32,8 +32,13 @@ class ExitCode(IntEnum):
     PARTIAL = 4
     LIMIT = 5
 
+    @classmethod
+    def of(cls, status: str) -> ExitCode:
+        """Return the code for the status of a run or a report; all ends that have none of their own are failures."""
+        return {"done": cls.DONE, "partial": cls.PARTIAL, "limit": cls.LIMIT}.get(status, cls.FAILED)
 
-EXIT_CODES = """\
+
+EXIT_CODE_HELP = """\
 \b
 Exit codes:
   0        done

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swarmbus.cli import commands
-from swarmbus.cli.output import EXIT_CODES, ExitCode, notice, write_text
+from swarmbus.cli.output import EXIT_CODE_HELP, ExitCode, notice, write_text
 from swarmbus.cli.targets import TargetError, import_module
 from swarmbus.errors import SwarmbusError
 
@@ -44,9 +44,9 @@ def _program(arguments: Sequence[str]) -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    program.callback(epilog=EXIT_CODES)(_options)
+    program.callback(epilog=EXIT_CODE_HELP)(_options)
     for command in COMMANDS:
-        program.command(epilog=EXIT_CODES)(command)
+        program.command(epilog=EXIT_CODE_HELP)(command)
     for entry in _added(arguments):
         _add(program, entry)
     return program
@@ -87,4 +87,4 @@ def _add(program: typer.Typer, entry: EntryPoint) -> None:
         told = f"(can't be loaded: {reason.splitlines()[-1]})"
         program.command(entry.name, help=told, context_settings=_ANY_ARGUMENTS)(broken)
         return
-    program.command(entry.name, epilog=EXIT_CODES)(function)
+    program.command(entry.name, epilog=EXIT_CODE_HELP)(function)

@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from swarmbus.run import Run
     from swarmbus.swarm import Swarm
 
-EXIT_CODES = {
-    "done": ExitCode.DONE,
-    "limit": ExitCode.LIMIT,
-    "failed": ExitCode.FAILED,
-    "stalled": ExitCode.FAILED,
-    "timed_out": ExitCode.FAILED,
-    "cancelled": ExitCode.FAILED,
-    "stopped": ExitCode.FAILED,
-}
-
 NO_RESULT = (
     "the event table names no `result=`, so the run was done when it came to rest and brought no event; "
     "say there which event is the result, to have it printed"
@@ -58,9 +48,7 @@ class Outcome:
     @property
     def exit_code(self) -> int:
         """The code that says so; a run that is done although some of it failed is partial."""
-        if self.status == "done" and self.result.failures:
-            return ExitCode.PARTIAL
-        return EXIT_CODES[self.status]
+        return ExitCode.of("partial" if self.status == "done" and self.result.failures else self.status)
 
     @property
     def reason(self) -> str | None:

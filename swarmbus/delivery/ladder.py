@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from swarmbus.records import EndStatus, ErrorInfo
 
 
-def describe(book: Book, delivery: Delivery, error: ErrorInfo, exception: BaseException | None) -> Failure:
+def failure_of(book: Book, delivery: Delivery, error: ErrorInfo, exception: BaseException | None) -> Failure:
     """Describe a failure for good as it is reported."""
     return Failure(
         role=delivery.handler.role,

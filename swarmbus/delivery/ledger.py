@@ -14,7 +14,7 @@ from swarmbus.delivery.book import Book
 from swarmbus.delivery.cancelling import cancel_everything
 from swarmbus.delivery.deciding import decide
 from swarmbus.delivery.effects import Effects, Outcome
-from swarmbus.delivery.ladder import ask_menders, describe, give_up, mender_done
+from swarmbus.delivery.ladder import ask_menders, failure_of, give_up, mender_done
 from swarmbus.delivery.publishing import publish, set_timer
 from swarmbus.records import (
     Answered,
@@ -126,7 +126,7 @@ class Ledger(Book):
             delivery.not_before = record.retry_at
             self.effects.retry.append(delivery)
             return
-        failure = describe(self, delivery, record.error, record.exception)
+        failure = failure_of(self, delivery, record.error, record.exception)
         if delivery.key in self.mendings:
             mender_done(self, delivery, failure=failure)
             self.remove(delivery)

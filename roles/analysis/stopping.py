@@ -1,0 +1,41 @@
+"""Work that somebody may ask to stop; who asks, and what becomes of what was done until then, is for others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+T = TypeVar("T")
+
+
+async def unless_stopped(stop: Callable[[], Awaitable[object]] | None, work: Callable[[], Awaitable[T]]) -> T | None:
+    """Return what the work brings, or None where a stop was asked for before; then the work is cancelled.
+
+    Args:
+        stop: returns when a stop is asked for; None where nobody will.
+        work: what to do; an error of it comes out as it was raised.
+    """
+    if stop is None:
+        return await work()
+    brought: T | None = None
+
+    async def wait() -> None:
+        await stop()
+        group.cancel_scope.cancel()
+
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(wait)
+            brought = await work()
+            group.cancel_scope.cancel()
+    except BaseExceptionGroup as errors:
+        if len(errors.exceptions) > 1:
+            raise
+        error = errors.exceptions[0]
+    else:
+        return brought
+    raise error
