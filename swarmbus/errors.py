@@ -15,7 +15,7 @@ SwarmbusError
 │   ├── RunStalled              nothing left to do, and no result
 │   ├── RunTimedOut             the run's time limit passed
 │   ├── RunCancelled            somebody cancelled the run
-│   ├── RunStopped              the swarm was drained; the run can be resumed
+│   ├── RunStopped              closed before its end, or nobody to answer; can be resumed from a journal
 │   └── LimitReached            a budget of the run is used up
 ├── AgentStopped            an agent's loop ended without an answer
 ├── ModelError              a model call failed; .retryable, .status, .retry_after
@@ -140,7 +140,10 @@ class RunCancelled(RunEnded):
 
 
 class RunStopped(RunEnded):
-    """The swarm was drained before the run ended; the run can be resumed."""
+    """The swarm was closed before the run ended, or the run waits for somebody who can't come.
+
+    It can be resumed where the swarm keeps a journal.
+    """
 
 
 class LimitReached(RunEnded):

@@ -49,7 +49,7 @@ SERIAL_WORKERS = 64
 class LiveSwarm(Generic[R]):
     """An open swarm: takes events that start runs."""
 
-    def __init__(self, swarm: Swarm[R], group: TaskGroup, models: OpenModels, grace: float) -> None:
+    def __init__(self, swarm: Swarm[R], group: TaskGroup, models: OpenModels, *, grace: float, attended: bool) -> None:
         self.swarm = swarm
         self._group = group
         self._runs: WeakValueDictionary[str, Run[R]] = WeakValueDictionary()
@@ -69,6 +69,7 @@ class LiveSwarm(Generic[R]):
             clock=swarm._clock,  # noqa: SLF001
             journal=swarm._journal,  # noqa: SLF001
             around=group.cancel_scope,
+            attended=attended,
             grace=grace,
         )
 

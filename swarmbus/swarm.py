@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=Event, default=Event)
 
+GRACE = 10.0
+"""Seconds that what is under way gets when a run ends or the swarm is closed, where nothing else is said."""
+
 
 class Swarm(Generic[R]):
     """Roles wired by an event table.
@@ -131,8 +134,7 @@ class Swarm(Generic[R]):
         finally:
             self._model_override, self._deps, self._clock, self._journal = kept
 
-    @asynccontextmanager
-    async def open(self, *, grace: float = 10.0) -> AsyncIterator[LiveSwarm[R]]:
+    def open(self, *, grace: float = GRACE) -> AbstractAsyncContextManager[LiveSwarm[R]]:
         """Open the swarm for runs; leaving the block drains it.
 
         Args:
@@ -144,6 +146,10 @@ class Swarm(Generic[R]):
                 are stopped, and can be resumed.
         """
         require_seconds("open(grace={})", grace, zero=True)
+        return self._opened(grace, attended=True)
+
+    @asynccontextmanager
+    async def _opened(self, grace: float, *, attended: bool) -> AsyncIterator[LiveSwarm[R]]:
         findings = self.check()
         if any(finding.severity == "error" for finding in findings):
             raise WiringError(findings)
@@ -156,7 +162,7 @@ class Swarm(Generic[R]):
                 stack.enter_context(_running(role))
             models = await stack.enter_async_context(OpenModels())
             group = await stack.enter_async_context(background())
-            live = LiveSwarm(self, group, models, grace)
+            live = LiveSwarm(self, group, models, grace=grace, attended=attended)
             await group.start(live.bus.serve)
             yield live
             await live.bus.endings.drain()
@@ -168,13 +174,16 @@ class Swarm(Generic[R]):
     ) -> RunResult[R]:
         """Run the swarm on one event and return the result; see `Run.result` for what is raised.
 
+        Nobody can answer a person's questions here, or send further events: a run that can only wait for them is
+        stopped, and raises `RunStopped`. Use `open`, `submit` and the run's `answer` and `send` for such a swarm.
+
         Args:
             event: of a class that the table accepts from the client.
-            timeout: seconds until the run is given up; waiting for a person alone does not count.
+            timeout: seconds until the run is given up.
             run_id: an id of your own.
             deps: dependencies to use instead of those that the swarm's factory makes.
         """
-        async with self.open() as live:
+        async with self._opened(GRACE, attended=False) as live:
             run = await live.submit(event, timeout=timeout, run_id=run_id, deps=deps)
             return await run.result()
 

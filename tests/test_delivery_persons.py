@@ -9,8 +9,21 @@ import pytest
 from pydantic import BaseModel
 
 from support.clock import FakeClock
-from support.jobs import JobGiven, PieceDone, WorkDone, WorkGiven, job_swarm, started, worker_swarm
-from swarmbus import Retryable, Role, RoleContext, Run, RunTimedOut, on
+from support.jobs import JobGiven, PieceDone, WorkDone, WorkGiven, gatherer, job_swarm, started, worker_swarm
+from swarmbus import (
+    CLIENT,
+    Event,
+    EventTable,
+    External,
+    Retryable,
+    Role,
+    RoleContext,
+    Run,
+    RunStopped,
+    RunTimedOut,
+    Swarm,
+    on,
+)
 from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.errors import QuestionError
 from swarmbus.models import ScriptedModel
@@ -226,3 +239,73 @@ async def test_a_wrong_answer_given_where_its_type_is_not_known_is_asked_for_aga
             await run.answer(question_of(run), {"granted": "perhaps"})
         await run.answer(question_of(run), {"granted": True})
         assert (await run.result()).output.text == "True by nobody"
+
+
+UNATTENDED = r"Where nobody holds the run this can't come: open the swarm, live\.submit\(event\), and run\."
+
+
+async def test_a_run_that_nobody_holds_stops_where_it_can_only_wait_for_a_person() -> None:
+    worker = Asker()
+    wanted = (
+        rf"was stopped: it waits for a person: worker\.work asks .*May I\?.*\. {UNATTENDED}answer\(question, value\)"
+    )
+    with pytest.raises(RunStopped, match=wanted):
+        await worker_swarm(worker).run(WorkGiven(), timeout=0.2)
+    assert worker.seen == [("begin", 1), "effect"]
+
+
+async def test_a_run_that_nobody_holds_goes_on_beside_a_question_and_may_do_without_the_answer() -> None:
+    class Worker(Role):
+        concurrency = 2
+
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int, ctx: RoleContext) -> PieceDone:
+            if piece == 1:
+                await ctx.ask_person("one?", reply=str)
+            for _ in range(10):
+                await anyio.lowlevel.checkpoint()
+            return PieceDone(piece=piece)
+
+    result = await job_swarm(Worker(), gatherer(quorum=2)).run(JobGiven(pieces=(1, 2, 3)))
+    assert result.output.done == (2, 3)
+
+
+async def test_what_stopped_at_a_question_is_resumed_and_answered() -> None:
+    journal, first = MemoryJournal(), Asker()
+    for _ in range(2):  # the second finds the question open
+        with pytest.raises(RunStopped, match="it waits for a person"):
+            await worker_swarm(first, journal=journal).run(WorkGiven(), run_id="r")
+    async with worker_swarm(Asker(), journal=journal).open() as live:
+        run = await live.resume("r")
+        await run.answer(question_of(run), Approval(granted=True, by="Ann"))
+        assert (await run.result()).output.text == "True by Ann"
+    assert first.seen == [("begin", 1), "effect"]
+
+
+class Approved(Event):
+    text: str = ""
+
+
+async def test_a_run_that_nobody_holds_stops_where_it_can_only_wait_for_an_event_from_outside() -> None:
+    class Worker(Role):
+        @on
+        async def begin(self, event: WorkGiven) -> None: ...
+
+        @on
+        async def end(self, event: Approved) -> WorkDone:
+            return WorkDone(text=event.text)
+
+    table = EventTable(
+        (CLIENT, WorkGiven, "worker"),
+        (External("desk"), Approved, "worker"),
+        ("worker", WorkDone, CLIENT),
+        result=WorkDone,
+    )
+    wanted = rf"it waits for an event from outside that could lead to its result\. {UNATTENDED}send\(event\)"
+    with pytest.raises(RunStopped, match=wanted):
+        await Swarm(Worker(), table=table).run(WorkGiven())
+    async with Swarm(Worker(), table=table).open() as live:
+        run = await live.submit(WorkGiven())
+        await anyio.wait_all_tasks_blocked()
+        await run.send(Approved(text="yes"), source=External("desk"))
+        assert (await run.result()).output.text == "yes"

@@ -15,6 +15,7 @@ from swarmbus.delivery.pacing import Pacer
 from swarmbus.delivery.pressure import Pressure
 from swarmbus.delivery.rebuilding import rebuild
 from swarmbus.delivery.runs import RunState
+from swarmbus.delivery.stalling import outside_lacks
 from swarmbus.delivery.supervisor import Policy, Supervisor
 from swarmbus.delivery.timekeeper import Timekeeper
 from swarmbus.delivery.watching import tell
@@ -45,6 +46,7 @@ class Bus:
         limits: by role, how many items of one run's maps may be open.
         journal: where records are kept; None keeps none.
         around: what is cancelled when something breaks the bus: the block of whoever opened it.
+        attended: whether somebody can answer a person's questions and send events; else runs stop where they wait.
         grace: seconds that what is still under way gets when a run ends or the bus stops.
 
     Attributes:
@@ -62,6 +64,7 @@ class Bus:
         clock: Clock,
         journal: Journal | None = None,
         around: anyio.CancelScope | None = None,
+        attended: bool = True,
         grace: float = 10.0,
     ) -> None:
         self.topology = topology
@@ -72,6 +75,7 @@ class Bus:
         self._limits = limits
         self._journal = journal
         self._around = around
+        self._attended = attended
         self._codec = Codec(topology) if journal is not None else None
         self._timekeeper = Timekeeper(clock)
         self._group: TaskGroup | None = None
@@ -220,6 +224,8 @@ class Bus:
         run.calls.follow(record)
         effects = run.ledger.apply(record)
         self._carry_out(run, effects)
+        if not self._attended:
+            self._stop_waiting(run)
         if run.watchers:
             tell(self.topology, run, record, effects)
         return effects
@@ -243,6 +249,11 @@ class Bus:
             run.landed()
         if run.timeout is not None:
             self.endings.pause_for_people(run)
+
+    def _stop_waiting(self, run: RunState) -> None:
+        """Stop a run that nothing within can bring on."""
+        if self._group is not None and run.ledger.outcome is None and (run.ledger.waiting or run.waits_for_people):
+            self._group.start_soon(self.endings.end, run, "stopped", outside_lacks(run.ledger))
 
     def _take_back(self, run: RunState, effects: Effects) -> None:
         for gone in effects.cancelled:
@@ -274,6 +285,8 @@ class Bus:
             self._set_alarm(run, timer)
         if ledger.outcome is not None:
             self._close(run)
+        elif not self._attended:
+            self._stop_waiting(run)
 
     def _close(self, run: RunState) -> None:
         if self._group is not None:  # else the bus is ending, and lets go of its runs itself

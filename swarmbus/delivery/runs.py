@@ -57,10 +57,15 @@ class RunState:
         self.alarms: list[Alarm] = []
         self._settled: anyio.Event | None = None
 
+    @property
+    def waits_for_people(self) -> bool:
+        """All that is left of the run waits for a person."""
+        ledger = self.ledger
+        return bool(ledger.questions) and len(ledger.questions) == len(ledger.pending) and not ledger.timers
+
     def pause_for_people(self, now: float) -> bool:
         """Stop the clock while all that is left of the run waits for a person; say whether it goes on again."""
-        ledger = self.ledger
-        waits = bool(ledger.questions) and len(ledger.questions) == len(ledger.pending) and not ledger.timers
+        waits = self.waits_for_people
         if waits and self.left is None:
             self.left, self.deadline = self.deadline - now, math.inf
         elif not waits and self.left is not None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from swarmbus.events import event_name
+from swarmbus.text import brief
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from swarmbus.delivery.book import Book
+    from swarmbus.delivery.deliveries import Delivery
     from swarmbus.delivery.joins import Join, Lack
     from swarmbus.reach import Reach
     from swarmbus.wiring import HandlerWiring
@@ -48,6 +50,22 @@ def run_lacks(book: Book) -> str:
     troubles = "".join(f"; {warning}" for warning in book.warnings[-5:])
     sources = _sources(reach, reach.sends_result)
     return f"nothing is left to do, and no {result} was published; it was to come from {sources}{unheard}{troubles}"
+
+
+def outside_lacks(book: Book) -> str:
+    """Say for whom a run waits that nobody can answer or send to."""
+    asking = [f"{delivery.handler.qualified} asks {brief(_asked(delivery))}" for delivery in book.questions.values()]
+    if asking:
+        waits = f"it waits for a person: {'; '.join(asking[:MOST])}"
+        how = "run.answer(question, value)"
+    else:
+        waits, how = "it waits for an event from outside that could lead to its result", "run.send(event)"
+    return f"{waits}. Where nobody holds the run this can't come: open the swarm, live.submit(event), and {how}"
+
+
+def _asked(delivery: Delivery) -> object:
+    asked: Any = delivery.asked
+    return asked["question"]
 
 
 def _sources(reach: Reach, publishes: Callable[[HandlerWiring], bool]) -> str:
