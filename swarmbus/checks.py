@@ -6,7 +6,6 @@ what can and can't follow from what (SB2xx, SB3xx) is in `flow`.
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -19,9 +18,21 @@ from swarmbus.events import Event, HandlerFailed, event_name
 from swarmbus.flow import FLOW_RULES
 from swarmbus.reach import Reach, publishes
 from swarmbus.results import Finding
-from swarmbus.table import SYSTEM, Entry, EventTable, External, Party, address, is_event, meant, parties, row_text
-from swarmbus.text import did_you_mean
+from swarmbus.table import SYSTEM, Entry, EventTable, External, Party, address, is_event, parties, row_text
 from swarmbus.wiring import HandlerWiring, RoleWiring
+from swarmbus.wording import (
+    class_place,
+    event_hint,
+    full_name,
+    listed,
+    name_of,
+    near_event,
+    perhaps,
+    placed,
+    publishers_of,
+    tool_name,
+    whom,
+)
 
 __all__ = ["CODES", "check"]
 
@@ -44,7 +55,7 @@ def _same_names(roles: Sequence[RoleWiring]) -> Iterator[Finding]:
             classes = [role.cls for role in roles if role.name == name]
             listed = " and ".join(cls.__name__ for cls in classes)
             hint = f'give each its own name, as {classes[-1].__name__}(...).named("other") does'
-            where = _class_place(classes[-1])
+            where = class_place(classes[-1])
             yield finding("SB110", f"{count} roles have the name {name}: {listed}", hint, role=name, where=where)
 
 
@@ -74,7 +85,7 @@ def handled_but_not_in_table(swarm: Reach) -> Iterator[Finding]:
                 continue
             told = (
                 f"{handler.qualified} handles {event.__name__}, but no row of the event table gives it to "
-                f"{handler.role}{_near_event(event, given)}; {_told_publishers(swarm, event)}"
+                f"{handler.role}{near_event(event, [entry.event for entry in given])}; {publishers_of(swarm, event)}"
             )
             hint = f'add the row (..., {event.__name__}, "{handler.role}"), or drop the handler'
             yield finding("SB101", told, hint, role=handler.role, event=event.__name__, where=handler.where)
@@ -95,8 +106,8 @@ def in_table_but_not_handled(swarm: Reach) -> Iterator[Finding]:
                 continue  # said already, as the name that can't be found
             told = (
                 f"{row_text(entry)} gives {entry.event.__name__} to {role.name}, which has no handler for it"
-                f"{_did_you_mean(entry.event, handled)}; it handles "
-                f"{_listed(role.handlers, 'handles')}{_perhaps(unread)}"
+                f"{near_event(entry.event, handled)}; it handles "
+                f"{listed(role.handlers, 'handles')}{perhaps(unread)}"
             )
             hint = (
                 f"write a handler for {entry.event.__name__} in {role.cls.__name__}, or take {role.name} out of the row"
@@ -113,7 +124,7 @@ def published_but_not_in_table(swarm: Reach) -> Iterator[Finding]:
                 continue
             told = (
                 f"{handler.qualified} publishes {event.__name__}, but no row of the event table has {handler.role} "
-                f"publish it{_near_event(event, allowed)}"
+                f"publish it{near_event(event, [entry.event for entry in allowed])}"
             )
             hint = f'add the row ("{handler.role}", {event.__name__}, ...), with CLIENT where nobody else handles it'
             yield finding("SB103", told, hint, role=handler.role, event=event.__name__, where=handler.where)
@@ -135,9 +146,9 @@ def in_table_but_not_published(swarm: Reach) -> Iterator[Finding]:
             waiting = [step.handler for step in swarm.receivers(entry)]
             told = (
                 f"{row_text(entry)} has {role.name} publish {entry.event.__name__}, but none of its handlers does"
-                f"{_did_you_mean(entry.event, published)}; it publishes "
-                f"{_listed(role.handlers, 'produces')}{_perhaps(unread)}"
-                + (f". {_placed(waiting)} waits for it" if waiting else "")
+                f"{near_event(entry.event, published)}; it publishes "
+                f"{listed(role.handlers, 'produces')}{perhaps(unread)}"
+                + (f". {placed(waiting)} waits for it" if waiting else "")
             )
             hint = f"return it from a handler, or publish it early through RoleContext[{entry.event.__name__}]"
             yield finding("SB104", told, hint, role=role.name, event=entry.event.__name__, where=swarm.table.where)
@@ -151,22 +162,10 @@ def unknown_parties(swarm: Reach) -> Iterator[Finding]:
             if isinstance(party, (Party, External)) or party in list(swarm.roles) or party in found:
                 continue
             found.append(party)
-            near, hint = _whom(party, swarm)
+            near, hint = whom(party, swarm)
             told = f"row {index + 1} of the event table names {shown(party)}, which is no role of the swarm{near}"
             named = party if isinstance(party, str) else shown(party)
-            yield finding("SB105", told, hint, role=named, event=_name_of(row.event), where=swarm.table.where)
-
-
-def _whom(party: object, swarm: Reach) -> tuple[str, str]:
-    """Say whom a row means by what is no party of it, and what to write."""
-    other = meant(party, swarm.roles)
-    if isinstance(other, Party):
-        name = other.name.upper()
-        return f" (did you mean `{name}`?)", f"write {name} without quotes; `from swarmbus import {name}`"
-    if other is not None and not isinstance(party, str):
-        return "", f'write the name of the role: "{address(other)}"'
-    hint = f"the roles are {', '.join(swarm.roles) or 'none'}, several in a tuple; programs outside are External(...)"
-    return f" (did you mean `{address(other)}`?)" if other else "", hint
+            yield finding("SB105", told, hint, role=named, event=name_of(row.event), where=swarm.table.where)
 
 
 def duplicate_rows(swarm: Reach) -> Iterator[Finding]:
@@ -194,13 +193,13 @@ def not_events(swarm: Reach) -> Iterator[Finding]:
     """SB107: a row, or the result, is no event class."""
     for index, row in enumerate(swarm.table.rows):
         if not is_event(row.event):
-            name = _name_of(row.event)
+            name = name_of(row.event)
             told = f"row {index + 1} of the event table is about {name}, which is not an Event"
-            yield finding("SB107", told, _event_hint(row.event), event=name, where=swarm.table.where)
+            yield finding("SB107", told, event_hint(row.event), event=name, where=swarm.table.where)
     if swarm.table.result is not None and not is_event(swarm.table.result):
-        name = _name_of(swarm.table.result)
+        name = name_of(swarm.table.result)
         told = f"the result of the event table is {name}, which is not an Event"
-        yield finding("SB107", told, _event_hint(swarm.table.result), event=name, where=swarm.table.where)
+        yield finding("SB107", told, event_hint(swarm.table.result), event=name, where=swarm.table.where)
 
 
 def same_event_names(swarm: Reach) -> Iterator[Finding]:
@@ -209,7 +208,7 @@ def same_event_names(swarm: Reach) -> Iterator[Finding]:
     for event in known_events(swarm):
         first = named.setdefault(event_name(event), event)
         if first is not event:
-            told = f"{_full_name(first)} and {_full_name(event)} both have the name {event_name(event)}"
+            told = f"{full_name(first)} and {full_name(event)} both have the name {event_name(event)}"
             hint = f'rename one, or give it a name: class {event.__name__}(Event, name="...")'
             yield finding("SB111", told, hint, event=event.__name__, where=swarm.table.where)
 
@@ -231,7 +230,7 @@ def roles_without_handlers(swarm: Reach) -> Iterator[Finding]:
         if not role.handlers:
             told = f"{role.name} ({role.cls.__name__}) has no handler"
             hint = "decorate its methods with @on or @join"
-            yield finding("SB114", told, hint, role=role.name, where=_class_place(role.cls))
+            yield finding("SB114", told, hint, role=role.name, where=class_place(role.cls))
 
 
 def framework_events(swarm: Reach) -> Iterator[Finding]:
@@ -254,11 +253,11 @@ def undeclared_effects(swarm: Reach) -> Iterator[Finding]:
     for role in swarm.roles.values():
         for tool in role.tools:
             if not getattr(tool, "effects_declared", False):
-                told = f"{role.name} has the tool {_tool_name(tool)}, whose effects are not declared"
+                told = f"{role.name} has the tool {tool_name(tool)}, whose effects are not declared"
                 hint = (
                     'say @tool(effects="read_only"), "idempotent" or "at_most_once"; until then it counts as the last'
                 )
-                yield finding("SB401", told, hint, role=role.name, where=_class_place(role.cls))
+                yield finding("SB401", told, hint, role=role.name, where=class_place(role.cls))
 
 
 def fresh_retries(swarm: Reach) -> Iterator[Finding]:
@@ -266,7 +265,7 @@ def fresh_retries(swarm: Reach) -> Iterator[Finding]:
     for handler in swarm.handlers:
         once = [t for t in swarm.roles[handler.role].tools if getattr(t, "effects", "at_most_once") == "at_most_once"]
         if handler.retry is not None and handler.retry.fresh and once:
-            names = ", ".join(_tool_name(tool) for tool in once)
+            names = ", ".join(tool_name(tool) for tool in once)
             told = f"{handler.qualified} retries with fresh=True, which would repeat {names}, marked at_most_once"
             hint = "drop fresh=True, or declare the tool idempotent"
             yield finding("SB402", told, hint, role=handler.role, where=handler.where)
@@ -303,17 +302,6 @@ def _is_unresolved(event: type[Event], handlers: Iterable[HandlerWiring]) -> boo
     return any(p.code == "SB109" and p.event == event.__name__ for handler in handlers for p in handler.problems)
 
 
-def _perhaps(unread: Sequence[HandlerWiring]) -> str:
-    return f", and perhaps more in {_placed(unread)}, whose annotations say nothing" if unread else ""
-
-
-def _class_place(cls: type) -> str | None:
-    try:
-        return f"{inspect.getsourcefile(cls)}:{inspect.getsourcelines(cls)[1]}"
-    except (OSError, TypeError):  # made without a source file
-        return None
-
-
 def _misuse(entry: Entry) -> str | None:
     if SYSTEM in entry.handlers:
         return "has SYSTEM handle an event, which it does not"
@@ -322,52 +310,3 @@ def _misuse(entry: Entry) -> str | None:
     if entry.event is HandlerFailed and any(publisher != SYSTEM for publisher in entry.publishers):
         return "has somebody else than SYSTEM publish HandlerFailed"
     return None
-
-
-def _told_publishers(swarm: Reach, event: type[Event]) -> str:
-    """Say who publishes an event, or who was looked at in vain."""
-    own = [handler for handler in swarm.handlers if publishes(handler, event)]
-    if own:
-        return f"it is published by {_placed(own)}"
-    looked_at = [handler for handler in swarm.handlers if handler.produces]
-    near = _did_you_mean(event, [published for handler in looked_at for published in handler.produces])
-    return f"nobody publishes it{near}, looking at {_listed(looked_at, 'produces')}"
-
-
-def _near_event(event: type[Event], entries: Iterable[Entry]) -> str:
-    return _did_you_mean(event, [entry.event for entry in entries])
-
-
-def _did_you_mean(event: type[Event], others: Iterable[type[Event]]) -> str:
-    return did_you_mean(event.__name__, [other.__name__ for other in others])
-
-
-def _listed(handlers: Iterable[HandlerWiring], which: str) -> str:
-    told = [
-        f"{event.__name__} ({handler.qualified} at {handler.where})"
-        for handler in handlers
-        for event in getattr(handler, which)
-    ]
-    return ", ".join(told) or "nothing"
-
-
-def _placed(handlers: Iterable[HandlerWiring]) -> str:
-    return ", ".join(f"{handler.qualified} ({handler.where})" for handler in handlers)
-
-
-def _name_of(candidate: object) -> str:
-    return getattr(candidate, "__name__", None) or repr(candidate)
-
-
-def _full_name(cls: type) -> str:
-    return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def _event_hint(candidate: object) -> str:
-    if isinstance(candidate, type):
-        return f"derive it from Event: class {candidate.__name__}(Event)"
-    return "name the event class itself" + (f": {type(candidate).__name__}" if isinstance(candidate, Event) else "")
-
-
-def _tool_name(tool: object) -> str:
-    return getattr(tool, "name", None) or _name_of(tool)

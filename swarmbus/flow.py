@@ -15,6 +15,7 @@ from swarmbus.results import Finding
 from swarmbus.table import is_event, row_text
 from swarmbus.text import did_you_mean
 from swarmbus.wiring import HandlerWiring
+from swarmbus.wording import placed
 
 
 def one_sided_rows(swarm: Reach) -> Iterator[Finding]:
@@ -25,7 +26,7 @@ def one_sided_rows(swarm: Reach) -> Iterator[Finding]:
             hint = "name a handler; CLIENT, if the client is to see it"
             yield finding("SB201", f"{row_text(entry)} has nobody handle {name}", hint, event=name, where=where)
         if not swarm.table.rows[entry.index].publishers:
-            waiting = ", ".join(f"{step.handler.qualified} ({step.handler.where})" for step in swarm.receivers(entry))
+            waiting = placed(step.handler for step in swarm.receivers(entry))
             told = f"{row_text(entry)} has nobody publish {name}" + (f", and {waiting} waits for it" if waiting else "")
             yield finding("SB202", told, "name a publisher, or drop the row", event=name, where=where)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from swarmbus.events import Event, HandlerFailed, event_name, event_version
 from swarmbus.reach import publishes
 from swarmbus.table import CLIENT, SYSTEM, EventTable, External, Party, Row, address, is_event, parties
+from swarmbus.wording import name_of
 
 if TYPE_CHECKING:
     from swarmbus.table import Address
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
 
 def to_text(table: EventTable[Any]) -> str:
     """Write a table as it stands in code."""
-    rows = [(_side(row.publishers), _event(row.event), _side(row.handlers)) for row in table.rows]
+    rows = [(_side(row.publishers), name_of(row.event), _side(row.handlers)) for row in table.rows]
     first = max((len(publishers) for publishers, _, _ in rows), default=0) + 1
     second = max((len(event) for _, event, _ in rows), default=0) + 1
     lines = [
         f"    ({publishers + ',':{first}} {event + ',':{second}} {handlers})," for publishers, event, handlers in rows
     ]
-    result = [f"    result={_event(table.result)},"] if table.result is not None else []
+    result = [f"    result={name_of(table.result)},"] if table.result is not None else []
     return "\n".join(["EventTable(", *lines, *result, ")"]) + "\n"
 
 
@@ -34,7 +35,7 @@ def to_markdown(table: EventTable[Any]) -> str:
     """Write a table as a Markdown table."""
     lines = ["| published by | event | handled by |", "| --- | --- | --- |"]
     for row in table.rows:
-        event = _event(row.event) + (" (result)" if row.event is table.result else "")
+        event = name_of(row.event) + (" (result)" if row.event is table.result else "")
         cells = (_names(row.publishers), event, _names(row.handlers))
         lines.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
     return "\n".join(lines) + "\n"
@@ -45,14 +46,14 @@ def to_json(table: EventTable[Any]) -> str:
     rows = [
         {
             "publishers": [_address(party) for party in parties(row.publishers)],
-            "event": _event(row.event),
+            "event": name_of(row.event),
             "name": event_name(row.event) if is_event(row.event) else None,
             "version": event_version(row.event) if is_event(row.event) else None,
             "handlers": [_address(party) for party in parties(row.handlers)],
         }
         for row in table.rows
     ]
-    result = None if table.result is None else _event(table.result)
+    result = None if table.result is None else name_of(table.result)
     return json.dumps({"rows": rows, "result": result}, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -124,10 +125,6 @@ def _party(party: object) -> str:
     if isinstance(party, External):
         return f"External({json.dumps(party.name, ensure_ascii=False)})"
     return party.name.upper() if isinstance(party, Party) else repr(party)
-
-
-def _event(event: object) -> str:
-    return getattr(event, "__name__", None) or repr(event)
 
 
 def _names(named: object) -> str:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from swarmbus.codes import CODES
-from swarmbus.graph.routes import Handling, Origin, Place, PlaceKind, Route, class_name, read_routes, wire_name
+from swarmbus.graph.routes import Handling, Origin, Place, PlaceKind, Route, read_routes, wire_name
+from swarmbus.wording import name_of
 
 if TYPE_CHECKING:
     from swarmbus.results import Finding
@@ -116,7 +117,7 @@ def _by_role(routes: Sequence[Route], findings: Sequence[Finding]) -> list[Edge]
         Edge(
             route.source.id,
             route.target.id,
-            class_name(route.event),
+            name_of(route.event),
             _worse(route.published, route.handled),
             route.early,
             route.result,
@@ -130,7 +131,7 @@ def _by_role(routes: Sequence[Route], findings: Sequence[Finding]) -> list[Edge]
 def _by_event(routes: Sequence[Route], findings: Sequence[Finding]) -> list[Edge]:
     edges: dict[tuple[str, str], Edge] = {}
     for route, event in zip(routes, _event_ids(routes), strict=True):
-        name = class_name(route.event)
+        name = name_of(route.event)
         publishing = Edge(
             route.source.id, event, name, route.published, route.early, findings=_publishing(route, findings)
         )
@@ -172,7 +173,7 @@ def _event_nodes(routes: Sequence[Route]) -> list[Node]:
     nodes: dict[str, Node] = {}
     for route, event in zip(routes, _event_ids(routes), strict=True):
         facts = ("result",) if route.result else ()
-        node = nodes.setdefault(event, Node(event, "event", class_name(route.event), wire_name(route.event)))
+        node = nodes.setdefault(event, Node(event, "event", name_of(route.event), wire_name(route.event)))
         nodes[event] = replace(node, facts=node.facts or facts)
     return list(nodes.values())
 
@@ -198,7 +199,7 @@ def _concerns(finding: Finding, place: Place) -> bool:
 
 
 def _about(route: Route, findings: Sequence[Finding]) -> list[Finding]:
-    return [finding for finding in findings if finding.event == class_name(route.event)]
+    return [finding for finding in findings if finding.event == name_of(route.event)]
 
 
 def _with_findings(node: Node, findings: Sequence[Finding], said: set[Finding]) -> Node:

@@ -15,6 +15,7 @@ from swarmbus.graph.conditions import condition
 from swarmbus.reach import publishes, takers
 from swarmbus.table import CLIENT, EventTable, External, Party, is_event, parties
 from swarmbus.wiring import HandlerWiring, RoleWiring
+from swarmbus.wording import name_of
 
 Origin: TypeAlias = Literal["both", "table", "wiring"]
 """Who knows of half a route. Of what stands outside the swarm there is no wiring, so that the table's word is both."""
@@ -99,14 +100,9 @@ def read_routes(wiring: Sequence[RoleWiring], table: EventTable[Any]) -> list[Ro
     return [reader.route(*place) for place in places]
 
 
-def class_name(event: Any) -> str:
-    """Return how code calls an event class."""
-    return getattr(event, "__name__", None) or repr(event)
-
-
 def wire_name(event: Any) -> str:
     """Return how an event class is called on the wire."""
-    return event_name(event) if is_event(event) else class_name(event)
+    return event_name(event) if is_event(event) else name_of(event)
 
 
 class _Reader:
@@ -200,9 +196,9 @@ def _handlings(handlers: Sequence[HandlerWiring], event: type[Event]) -> Iterato
     yield from map(_on, takers(handlers, event))
     for handler in handlers:
         if handler.opener is not None and issubclass(event, handler.opener):
-            yield Handling(handler.name, "opener", class_name(handler.opener), None, None, handler.where)
+            yield Handling(handler.name, "opener", name_of(handler.opener), None, None, handler.where)
         if handler.kind == "join" and issubclass(event, handler.accepts):
-            yield Handling(handler.name, "join", class_name(handler.opener), None, _policy(handler), handler.where)
+            yield Handling(handler.name, "join", name_of(handler.opener), None, _policy(handler), handler.where)
 
 
 def _on(handler: HandlerWiring) -> Handling:
