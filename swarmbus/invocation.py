@@ -13,9 +13,10 @@ from pydantic import BaseModel, TypeAdapter
 from swarmbus.delivery.attempt import Handled
 from swarmbus.errors import PublishError
 from swarmbus.events import Event
+from swarmbus.questions import describe_question
 from swarmbus.results import Lifecycle
 from swarmbus.role_agent import RoleAgent
-from swarmbus.role_context import RoleContext, changes_of, describe_question
+from swarmbus.role_context import RoleContext, changes_of
 from swarmbus.run_memory import note
 from swarmbus.thinking.models.retry import uncounted
 

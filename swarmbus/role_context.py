@@ -14,14 +14,14 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Generic, Never, Protocol, TypeVar, overload
 
 import anyio.to_thread
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypeVar as DefaultTypeVar
 
 from swarmbus.arguments import refusal, require, require_text
 from swarmbus.calls import CallLog, CallRecord
-from swarmbus.errors import PublishError, QuestionError, RoleError
-from swarmbus.events import Event, event_name
+from swarmbus.errors import PublishError, RoleError
+from swarmbus.events import Event
 from swarmbus.frozen import FrozenDict
 from swarmbus.handlers import ContextParameter
 from swarmbus.records import Change
@@ -109,7 +109,7 @@ class ContextPort(Protocol):
         ...
 
     async def ask_person(self, question: Any, reply: Any) -> Any:
-        """Return a person's answer."""
+        """Return a person's answer, of the type asked for."""
         ...
 
     def progress(self, detail: str) -> None:
@@ -267,17 +267,12 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
         When the answer comes, the handler runs again from its start: its recorded calls are used again.
 
         Raises:
-            QuestionError: the answer is not of the type of `reply`.
             TypeError: an argument of the wrong type.
         """
         require("ctx.ask_person({})", question, (str, BaseModel), "a text or a model")
         output_for(reply, "ctx.ask_person(..., reply={})")
-        answer = await self._port.ask_person(question, reply)
-        try:
-            return TypeAdapter(reply).validate_python(answer)
-        except ValidationError as error:
-            problems = "; ".join(fault["msg"] for fault in error.errors(include_url=False))
-            raise QuestionError(f"the answer {answer!r} is not of the type that was asked for: {problems}") from error
+        answer: T = await self._port.ask_person(question, reply)
+        return answer
 
     @overload
     async def once(self, key: str, function: Callable[[], Awaitable[T]]) -> T: ...
@@ -346,16 +341,6 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
 def changes_of(context: RoleContext[Any, Any]) -> tuple[Change, ...]:
     """Return the changes of the role's state that a handler asked for."""
     return tuple(context._changes)  # noqa: SLF001  # the module's own class
-
-
-def describe_question(question: BaseModel | str, reply: Any) -> dict[str, Any]:
-    """Return a question as it is shown and recorded: its content, and the JSON schema of the answer."""
-    if isinstance(question, BaseModel):
-        content: Any = question.model_dump(mode="json")
-        kind = event_name(type(question)) if isinstance(question, Event) else type(question).__name__
-    else:
-        content, kind = question, "text"
-    return {"question": content, "kind": kind, "reply": TypeAdapter(reply).json_schema()}
 
 
 @lru_cache(maxsize=1024)

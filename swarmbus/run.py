@@ -5,8 +5,7 @@ from __future__ import annotations
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Generic
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import to_jsonable_python
+from pydantic import ValidationError
 from typing_extensions import TypeVar
 
 from swarmbus.arguments import require
@@ -23,6 +22,7 @@ from swarmbus.errors import (
 )
 from swarmbus.events import Event
 from swarmbus.messages import Usage
+from swarmbus.questions import misfit, recorded_answer
 from swarmbus.results import RunResult
 from swarmbus.table import CLIENT, External, Party
 
@@ -120,16 +120,13 @@ class Run(Generic[R]):
             known = ", ".join(ledger.questions) or "none"
             raise QuestionError(f"question {question!r} of run {self.id} {state}; open questions: {known}")
         reply = self._state.replies.get(question)
-        given = to_jsonable_python(value) if isinstance(value, BaseModel) else value
+        given = recorded_answer(value)
         if reply is not None:
             try:
-                given = reply.dump_python(reply.validate_python(given), mode="json")
+                reply.validate_python(given)  # for now only whether it fits: its value is read where it was asked for
             except ValidationError as error:
-                problems = "; ".join(fault["msg"] for fault in error.errors(include_url=False))
-                raise QuestionError(
-                    f"the answer {value!r} is not of the type that was asked for: {problems}"
-                ) from error
-        await self._bus.answer(self._state, question, to_jsonable_python(given))
+                raise misfit(value, error) from error
+        await self._bus.answer(self._state, question, given)
 
     async def cancel(self, reason: str = "cancelled") -> None:
         """Cancel the run; returns when nothing of it is under way any more."""

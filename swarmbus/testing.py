@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
+from pydantic import TypeAdapter, ValidationError
 
 from swarmbus.arguments import require
 from swarmbus.delivery.calllog import AttemptCalls, RunCalls
 from swarmbus.errors import QuestionError, UnknownModel
 from swarmbus.events import Event
+from swarmbus.questions import misfit, recorded_answer
 from swarmbus.records import Change
 from swarmbus.role import Role
 from swarmbus.role_agent import RoleAgent
@@ -270,7 +272,11 @@ class _Alone:
         if place >= len(self._answers):
             raise QuestionError(f"{self.role} asked {question!r}, and context(answers=...) has {place} answers")
         await anyio.lowlevel.checkpoint()
-        return self._answers[place]
+        answer = self._answers[place]
+        try:
+            return TypeAdapter(reply).validate_python(recorded_answer(answer))
+        except ValidationError as error:
+            raise misfit(answer, error) from error
 
     def progress(self, detail: str) -> None:
         """Keep what is said."""

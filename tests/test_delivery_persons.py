@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import anyio
 import pytest
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
 from support.clock import FakeClock
 from support.jobs import JobGiven, PieceDone, WorkDone, WorkGiven, gatherer, job_swarm, started, worker_swarm
@@ -80,6 +80,27 @@ async def test_an_answer_of_another_type_is_refused_and_the_question_stays(answe
             await run.answer(question_of(run), answer)
         await run.answer(question_of(run), {"granted": False})
         assert (await run.result()).output.text == "False by nobody"
+
+
+@pytest.mark.parametrize("given", [1, "1"], ids=repr)
+async def test_an_answer_is_read_once(given: Any) -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            number = await ctx.ask_person("?", reply=Annotated[int, AfterValidator(lambda number: number + 1)])
+            return WorkDone(text=str(number))
+
+    async with started(worker_swarm(Worker()), WorkGiven()) as (_, run):
+        await run.answer(question_of(run), given)
+        assert (await run.result()).output.text == "2"
+
+
+async def test_an_answer_that_no_record_can_hold_is_refused() -> None:
+    async with started(worker_swarm(Asker()), WorkGiven()) as (_, run):
+        with pytest.raises(QuestionError, match="can't be recorded"):
+            await run.answer(question_of(run), object())
+        await run.answer(question_of(run), {"granted": True})
+        assert (await run.result()).output.text == "True by nobody"
 
 
 async def test_a_second_answer_and_an_unknown_question_are_refused() -> None:

@@ -148,7 +148,7 @@ def mapped() -> dict[str, dict[str, str]]:
     block = re.search(r"^## The map\n.*?```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
     assert block is not None
     folders: dict[str, dict[str, str]] = {}
-    for line in block[1].splitlines():
+    for line in re.sub(r"\n {4,}", " ", block[1]).splitlines():  # where a line is not enough, it goes on below
         name, said = line.split(maxsplit=1)
         if line.startswith(" "):
             folders[list(folders)[-1]][name] = said

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Never
+from typing import TYPE_CHECKING, Annotated, Never
 
 import pytest
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
 from swarmbus import Event, FrozenDict, Joined, Retryable, Role, RoleContext, join, on, tool
 from swarmbus.errors import QuestionError, RoleError, UnknownModel
@@ -104,6 +104,13 @@ async def test_a_person_answers_in_order_and_then_no_more() -> None:
     with pytest.raises(QuestionError, match=r"role asked 'third\?', and context\(answers=...\) has 2 answers"):
         await ctx.ask_person("third?", reply=int)
     assert ctx.questions == ("first?", "second?", "third?")
+
+
+async def test_a_persons_answer_is_read_as_a_run_reads_it() -> None:
+    ctx = context(answers=["3", "three"])
+    assert await ctx.ask_person("How many?", reply=Annotated[int, AfterValidator(lambda number: number + 1)]) == 4
+    with pytest.raises(QuestionError, match="the answer 'three' is not of the type that was asked for: "):
+        await ctx.ask_person("How many?", reply=int)
 
 
 async def test_another_attempt_finds_what_was_recorded() -> None:

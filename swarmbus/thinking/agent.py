@@ -137,8 +137,7 @@ class Agent:
         self.hooks = hooks
         self.limits = limits
         self.settings = settings
-        messages = _messages("Agent(history={})", history)
-        self.conversation = conversation or Conversation(messages)
+        self.conversation = conversation or Conversation(_messages("Agent(history={})", history))
         self._deps = deps
         self._calls = calls
         self._spending = spending
