@@ -13,7 +13,7 @@ from swarmbus.arguments import refusal, require_seconds, require_text
 from swarmbus.delivery.bus import Bus
 from swarmbus.delivery.reopening import NOT_FINAL
 from swarmbus.delivery.supervisor import Policy
-from swarmbus.delivery.topology import Topology, compile_topology
+from swarmbus.delivery.topology import Topology
 from swarmbus.delivery.transports.base import Station
 from swarmbus.delivery.transports.memory import MemoryTransport
 from swarmbus.errors import SubmitError
@@ -56,7 +56,7 @@ class LiveSwarm(Generic[R]):
         self._turns: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
         self._models = swarm.models
         self._open_models = models
-        self._topology = compile_topology(swarm.wiring, swarm.table)
+        self._topology = Topology(swarm.wiring, swarm.table)
         roles = {role.name: role for role in swarm.roles}
         stations = [_station(role, wiring) for role, wiring in zip(swarm.roles, swarm.wiring, strict=True)]
         make = swarm._transport or MemoryTransport  # noqa: SLF001

@@ -15,7 +15,7 @@ from swarmbus.delivery.bus import Bus
 from swarmbus.delivery.clock import SystemClock
 from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.delivery.supervisor import Policy
-from swarmbus.delivery.topology import compile_topology
+from swarmbus.delivery.topology import Topology
 from swarmbus.delivery.transports.base import Station
 from swarmbus.delivery.transports.memory import MemoryTransport
 from swarmbus.errors import PublishError, RecordError
@@ -44,7 +44,7 @@ async def handle(attempt: Attempt) -> Handled:
 async def serving(
     invoke: Callable[[Attempt], Coroutine[Any, Any, Handled]] = handle, journal: Any = None
 ) -> AsyncIterator[Bus]:
-    topology = compile_topology((read_role(Worker()), read_role(Gatherer())), TABLE)
+    topology = Topology((read_role(Worker()), read_role(Gatherer())), TABLE)
     bus = Bus(
         topology,
         MemoryTransport([Station(role, 1, False, 100) for role in ("worker", "gatherer")]),

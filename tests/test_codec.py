@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from swarmbus import CLIENT, Event, EventTable, FrozenDict, Role, RoleContext, Swarm, on
 from swarmbus.calls import CallRecord
 from swarmbus.delivery.codec import Codec
-from swarmbus.delivery.topology import compile_topology
+from swarmbus.delivery.topology import Topology
 from swarmbus.errors import RecordError, SwarmbusError
 from swarmbus.records import (
     Answered,
@@ -61,7 +61,7 @@ def codec_of(*roles: Role) -> Codec:
     table = EventTable((CLIENT, ShipSighted, "harbour"), ("harbour", ShipLogged, CLIENT), result=ShipLogged)
     swarm = Swarm(*roles, table=table)
     assert swarm.check() == []
-    return Codec(compile_topology(swarm.wiring, swarm.table))
+    return Codec(Topology(swarm.wiring, swarm.table))
 
 
 CODEC = codec_of(Harbour())
@@ -109,7 +109,7 @@ def test_handlers_stand_in_it_by_name_so_that_their_order_does_not_matter() -> N
 
     table = EventTable((CLIENT, ShipSighted, "harbour"), ("harbour", ShipLogged, ("attic", CLIENT)), result=ShipLogged)
     other = Swarm(Attic(), Harbour(), table=table)
-    moved = Codec(compile_topology(other.wiring, other.table)).decode(CODEC.encode(Started(1.0, (0, 0, 1), 1)))
+    moved = Codec(Topology(other.wiring, other.table)).decode(CODEC.encode(Started(1.0, (0, 0, 1), 1)))
     assert moved == Started(1.0, (0, 1, 1), 1)
 
 

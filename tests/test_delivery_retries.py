@@ -81,12 +81,6 @@ async def test_a_delivery_in_back_off_steps_aside_for_those_behind_it() -> None:
     assert order == [0, 1, 2, 0]
 
 
-async def test_a_failed_attempt_leaves_no_trace_of_what_it_would_have_returned_or_changed() -> None:
-    worker, _ = failing(1, Retryable, Retry(delay=0))
-    result = await worker_swarm(worker).run(WorkGiven())
-    assert (result.failures, result.warnings) == ((), ())
-
-
 async def test_every_item_has_attempts_of_its_own() -> None:
     seen: dict[int, list[int]] = {}
 

@@ -40,7 +40,7 @@ from swarmbus import (
     on,
 )
 from swarmbus.delivery.blocking import LONG, Blocked
-from swarmbus.delivery.topology import compile_topology
+from swarmbus.delivery.topology import Topology
 from swarmbus.errors import HandlerTimedOut
 from swarmbus.live_swarm import INBOX_LIMIT
 from swarmbus.messages import AssistantMessage, ModelReply, Usage
@@ -298,7 +298,7 @@ async def test_whoever_blocks_the_loop_for_long_is_named_with_what_to_do() -> No
 
 def test_a_handler_that_blocks_the_loop_again_and_again_is_named_once() -> None:
     swarm = worker_swarm(Blocker())
-    (handler,) = compile_topology(swarm.wiring, swarm.table).handlers
+    (handler,) = Topology(swarm.wiring, swarm.table).handlers
     blocked = Blocked()
     for seconds in (1.5, 3.04, 2):
         blocked.add(handler, seconds)

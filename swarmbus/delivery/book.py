@@ -61,6 +61,9 @@ class Book:
         self.outside: dict[int, Node] = {}
         self._timer_count = 0
         self.mendings: dict[DeliveryKey, Mending] = {}
+        # What a record has led to and `deciding` has yet to settle, in this order: verdicts and the end first, for they
+        # cancel, which takes out of the counts; then scopes that became quiet, which makes joins due; then those joins,
+        # one at a time, since each may cancel or make due others.
         self.due: list[Join] = []
         self.verdicts: list[Mending] = []
         self.ending: Outcome | None = None

@@ -8,7 +8,7 @@ from swarmbus.delivery.deliveries import DONE, Delivery, MapCursor, Timer
 from swarmbus.delivery.topology import FIRST_JOIN, RESULT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from swarmbus.delivery.book import Book
     from swarmbus.delivery.joins import Join
@@ -21,21 +21,21 @@ def cancel_for(book: Book, closed: Iterable[Join]) -> None:
         useless = [
             join
             for join in book.joins.values()
-            if join not in gone and _counts_for(join.handler.reach, _join_targets(join), gone)
+            if join not in gone and _counts_for(join.handler.reach, _targets_of(book, join), gone)
         ]
         if not useless:
             break
         for join in reversed(useless):
-            _note_cancelled(_join_targets(join))
-            _close(book, join)
+            _note_cancelled(_targets_of(book, join))
+            _drop_join(book, join)
         gone.update(useless)
-    for cursor in [c for c in book.maps.values() if _counts_for(c.handler.reach, _cursor_targets(c), gone)]:
+    for cursor in [c for c in book.maps.values() if _counts_for(c.handler.reach, _targets_of(book, c), gone)]:
         _cancel_map(book, cursor)
     for delivery in _failed_first(
-        d for d in book.pending.values() if _counts_for(d.handler.reach, _targets(book, d), gone)
+        d for d in book.pending.values() if _counts_for(d.handler.reach, _targets_of(book, d), gone)
     ):
         _cancel_delivery(book, delivery)
-    for timer in [t for t in book.timers.values() if t.node and _counts_for(t.columns, _timer_targets(t), gone)]:
+    for timer in [t for t in book.timers.values() if t.node and _counts_for(t.columns, _targets_of(book, t), gone)]:
         _cancel_timer(book, timer)
 
 
@@ -43,8 +43,8 @@ def cancel_for_result(book: Book) -> None:
     """Cancel what could still reach the result, and what counts only for joins that could."""
     closed = [join for join in book.joins.values() if RESULT in join.handler.reaches]
     for join in reversed(closed):
-        _note_cancelled(_join_targets(join))
-        _close(book, join)
+        _note_cancelled(_targets_of(book, join))
+        _drop_join(book, join)
     for cursor in [c for c in book.maps.values() if RESULT in c.handler.reaches]:
         _cancel_map(book, cursor)
     for delivery in _failed_first(d for d in book.pending.values() if RESULT in d.handler.reaches):
@@ -58,7 +58,7 @@ def cancel_for_result(book: Book) -> None:
 def cancel_everything(book: Book) -> None:
     """Cancel all that is live."""
     for join in reversed(list(book.joins.values())):
-        _close(book, join)
+        _drop_join(book, join)
     for cursor in list(book.maps.values()):
         _cancel_map(book, cursor)
     for delivery in _failed_first(book.pending.values()):
@@ -85,26 +85,17 @@ def _counts_for(reach: tuple[int, ...], targets: list[tuple[Join, int]], gone: s
     return hit
 
 
-def _targets(book: Book, delivery: Delivery) -> list[tuple[Join, int]]:
-    found = (book.belongs(column, delivery) for column in delivery.handler.reach if column >= FIRST_JOIN)
+def _targets(columns: Iterable[int], belongs: Callable[[int], tuple[Join | None, int]]) -> list[tuple[Join, int]]:
+    """Return the joins, and which of their items, that something which reaches these columns counts for."""
+    found = (belongs(column) for column in columns if column >= FIRST_JOIN)
     return [(join, item) for join, item in found if join is not None]
 
 
-def _cursor_targets(cursor: MapCursor) -> list[tuple[Join, int]]:
-    found = (cursor.node.belongs(column) for column in cursor.handler.reach if column >= FIRST_JOIN)
-    return [(join, item) for join, item in found if join is not None]
-
-
-def _join_targets(join: Join) -> list[tuple[Join, int]]:
-    found = (join.node.belongs(column) for column in join.handler.reach if column >= FIRST_JOIN)
-    return [(target, item) for target, item in found if target is not None]
-
-
-def _timer_targets(timer: Timer) -> list[tuple[Join, int]]:
-    node = timer.node
-    assert node is not None
-    found = (node.belongs(column) for column in timer.columns if column >= FIRST_JOIN)
-    return [(join, item) for join, item in found if join is not None]
+def _targets_of(book: Book, live: Delivery | MapCursor | Join | Timer) -> list[tuple[Join, int]]:
+    if isinstance(live, Delivery):
+        return _targets(live.handler.reach, lambda column: book.belongs(column, live))
+    assert live.node is not None
+    return _targets(live.columns if isinstance(live, Timer) else live.handler.reach, live.node.belongs)
 
 
 def _note_cancelled(targets: Iterable[tuple[Join, int]]) -> None:
@@ -113,7 +104,8 @@ def _note_cancelled(targets: Iterable[tuple[Join, int]]) -> None:
             join.cancelled.add(item)
 
 
-def _close(book: Book, join: Join) -> None:
+def _drop_join(book: Book, join: Join) -> None:
+    """Close a join that will not fire, and take it out of the count."""
     join.open = False
     del book.joins[join.opener.number, join.handler.number]
     join.node.remove(join.handler.reach, book.zeros)
@@ -122,13 +114,13 @@ def _close(book: Book, join: Join) -> None:
 def _cancel_delivery(book: Book, delivery: Delivery) -> None:
     if not delivery.live:
         return
-    _note_cancelled(_targets(book, delivery))
+    _note_cancelled(_targets_of(book, delivery))
     book.effects.cancelled.append(delivery)
     book.forget(delivery)
 
 
 def _cancel_map(book: Book, cursor: MapCursor) -> None:
-    for join, item in _cursor_targets(cursor):
+    for join, item in _targets_of(book, cursor):
         if join.fired:
             continue
         if item >= 0:
@@ -143,6 +135,6 @@ def _cancel_map(book: Book, cursor: MapCursor) -> None:
 def _cancel_timer(book: Book, timer: Timer) -> None:
     del book.timers[timer.number]
     if timer.node is not None:
-        _note_cancelled(_timer_targets(timer))
+        _note_cancelled(_targets_of(book, timer))
         timer.node.remove(timer.columns, book.zeros)
     book.effects.cancelled.append(timer)

@@ -50,7 +50,7 @@ def _finish(book: Book, join: Join) -> None:
 
 
 def _fire(book: Book, join: Join) -> None:
-    _close(book, join)
+    _shut(book, join)
     if not join.quiet:
         cancel_for(book, [join])
     delivery = Delivery(join.opener, join.handler, join.node)
@@ -62,13 +62,14 @@ def _fire(book: Book, join: Join) -> None:
 
 def _break(book: Book, join: Join, trouble: Trouble | None) -> None:
     assert trouble is not None
-    _close(book, join)
+    _shut(book, join)
     cancel_for(book, [join])
     rise(book, join.handler, join.node, None, trouble)
     join.node.remove(join.handler.reach, book.zeros)
 
 
-def _close(book: Book, join: Join) -> None:
+def _shut(book: Book, join: Join) -> None:
+    """Let nothing more into a join; it counts until its handler is done, or until it is broken."""
     join.open = False
     del book.joins[join.opener.number, join.handler.number]
 

@@ -109,11 +109,6 @@ class MapCursor:
         self.live = True
 
     @property
-    def exhausted(self) -> bool:
-        """No item is left to open."""
-        return not self.live or self.upcoming >= len(self.marks)
-
-    @property
     def unopened(self) -> int:
         """How many items are not open yet; an estimate from above where some were opened out of turn by a rebuild."""
         return len(self.marks) - self.upcoming if self.live else 0

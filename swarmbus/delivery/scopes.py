@@ -62,10 +62,6 @@ class Node:
                 zeros.append((node, column))
                 node = node.parent
 
-    def live(self, column: int) -> bool:
-        """Whether something below still reaches this column."""
-        return column in self.counts
-
     def belongs(self, column: int) -> tuple[Join | None, int]:
         """Return the join of the nearest opener and the item (or -1) that a contribution published here counts for."""
         found = self.found

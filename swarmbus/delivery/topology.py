@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from swarmbus.errors import PublishError
 from swarmbus.events import HandlerFailed, event_name
 from swarmbus.reach import Reach, takers
-from swarmbus.table import CLIENT, SYSTEM, External
+from swarmbus.table import CLIENT, SYSTEM, External, address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from swarmbus.events import Event
     from swarmbus.records import Routes
@@ -118,7 +118,6 @@ class Topology:
             if handler.wiring.kind == "join":
                 handler.column = columns
                 columns += 1
-        self.columns = columns
         self.events = self._known_events()
         self.by_event_name = {event_name(cls): cls for cls in self.events}
         self._routings: dict[tuple[str, type[Event]], Routing | None] = {}
@@ -156,14 +155,14 @@ class Topology:
                 _ask(join, "expect", join.wiring.expect, event)
         return tuple(chosen)
 
-    def submittable(self, address: str) -> list[type[Event]]:
+    def submittable(self, sender: str) -> list[type[Event]]:
         """Return the event classes the table accepts from an address outside."""
-        return [entry.event for entry in self.entries if address in _addresses(entry.publishers)]
+        return [entry.event for entry in self.entries if sender in map(address, entry.publishers)]
 
     def awaits_outside(self, opening: type[Event]) -> bool:
         """Whether an event from outside, other than the kind that opened the run, could still lead to the result."""
         for entry in self.entries:
-            for source in _addresses(entry.publishers):
+            for source in map(address, entry.publishers):
                 outside = source.startswith("external:") or (source == CLIENT.address and entry.event is not opening)
                 if outside and self._leads_to_result(entry):
                     return True
@@ -181,7 +180,7 @@ class Topology:
         return tuple(known)
 
     def _route(self, source: str, cls: type[Event]) -> Routing | None:
-        matching = [e for e in self.entries if source in _addresses(e.publishers) and e.event is cls]
+        matching = [e for e in self.entries if source in map(address, e.publishers) and e.event is cls]
         if not matching:
             return None
         receivers = dict.fromkeys(party for entry in matching for party in entry.handlers)
@@ -251,7 +250,7 @@ class Topology:
         return len(_ask(handler, "each", lambda given: items_of(handler, given), event))
 
     def _not_allowed(self, source: str, event: Event) -> str:
-        allowed = [event_name(e.event) for e in self.entries if source in _addresses(e.publishers)]
+        allowed = [event_name(e.event) for e in self.entries if source in map(address, e.publishers)]
         listed = ", ".join(dict.fromkeys(allowed)) or "nothing"
         return (
             f"the event table does not let {source} publish {event_name(event)} ({type(event).__qualname__}); "
@@ -259,18 +258,9 @@ class Topology:
         )
 
 
-def compile_topology(roles: Sequence[RoleWiring], table: EventTable[Any]) -> Topology:
-    """Compile wiring and table; the wiring is expected to have passed its check."""
-    return Topology(roles, table)
-
-
 def failed_routing(topology: Topology) -> Routing | None:
     """Return where `HandlerFailed` goes, or None where nobody handles it."""
     return topology.routing(SYSTEM.address, HandlerFailed)
-
-
-def _addresses(parties: Iterable[Any]) -> tuple[str, ...]:
-    return tuple(party if isinstance(party, str) else party.address for party in parties)
 
 
 def _ask(handler: Handler, option: str, function: Callable[[Event], Any], event: Event) -> Any:

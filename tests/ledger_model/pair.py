@@ -14,7 +14,7 @@ from ledger_model.translate import roles_of, serial_of, table_of
 from ledger_model.tree import Contents, Delivery, Ident, Join, Map, Origin, Thing, Timer
 from swarmbus.delivery.effects import Effects
 from swarmbus.delivery.ledger import Ledger
-from swarmbus.delivery.topology import compile_topology
+from swarmbus.delivery.topology import Topology
 from swarmbus.events import HandlerFailed
 from swarmbus.records import DeliveryKey, Envelope, Record
 
@@ -28,7 +28,7 @@ class Engine:
     """The ledger that is driven: the real one, or a copy with a bug planted in it, whose classes are its own."""
 
     ledger: Callable[..., Any] = Ledger
-    compile_topology: Callable[..., Any] = compile_topology
+    topology: Callable[..., Any] = Topology
 
 
 REAL = Engine()
@@ -44,7 +44,7 @@ class Pair:
 
     def __init__(self, program: Program, engine: Engine) -> None:
         self.program = program
-        self.topology = engine.compile_topology(roles_of(program), table_of(program))
+        self.topology = engine.topology(roles_of(program), table_of(program))
         assert [one.name for one in self.topology.handlers] == [one.name for one in program.handlers]
         self.ledger = engine.ledger(self.topology, "run")
         self.naive = NaiveRun(program)

@@ -39,7 +39,7 @@ def planted(bug: Bug | None, folder: Path) -> Iterator[Engine]:
     try:
         ledger = importlib.import_module(f"{_COPY}.ledger")
         topology = importlib.import_module(f"{_COPY}.topology")
-        yield Engine(ledger.Ledger, topology.compile_topology)
+        yield Engine(ledger.Ledger, topology.Topology)
     finally:
         sys.path.remove(str(folder))
         for name in [name for name in sys.modules if name.partition(".")[0] == _COPY]:

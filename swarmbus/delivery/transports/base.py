@@ -96,10 +96,6 @@ class Transport(Protocol):
         """Return the places where an attempt is under way."""
         ...
 
-    def waiting(self, role: str) -> int:
-        """Return how many deliveries wait for a role."""
-        ...
-
     def pause(self) -> None:
         """Start no further attempt."""
         ...

@@ -167,10 +167,6 @@ class MemoryTransport:
         """Return the places where an attempt is under way."""
         return list(self._busy.values())
 
-    def waiting(self, role: str) -> int:
-        """Return how many deliveries wait for a role."""
-        return self._inboxes[role].size
-
     def pause(self) -> None:
         """Start no further attempt."""
         self._paused = True
