@@ -1,6 +1,6 @@
 """Documents: which files are meant, what each of them is, and the order in which they are known.
 
-Reading a single file is `reading.py`'s business.
+Reading a single file is `reading_pool.py`'s business.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import anyio
 
 from roles.analysis.kinds import LINED, named
 from roles.analysis.places import Places
-from roles.analysis.reader import failure
-from roles.analysis.reading import ReadingLimits, ReadingPool
+from roles.analysis.reading_pool import ReadingLimits, ReadingPool
+from roles.analysis.reading_process import failure
 from roles.analysis.stopping import unless_stopped
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from roles.analysis.extract import Status
     from roles.analysis.places import Layout
-    from roles.analysis.reader import Reading
-    from roles.analysis.reading import Progress
+    from roles.analysis.reading_pool import Progress
+    from roles.analysis.reading_process import Reading
 
 NOT_READ = "not read, as the analysis was stopped before"
 """Why a document failed that nobody had begun to read, or had read to its end, when a stop was asked for."""

@@ -1,6 +1,6 @@
 """Turns the bytes of one file into text with the offsets of its pages; the only importer of the extraction library.
 
-It runs inside a reading process (`reader.py`): it may crash, hang or eat memory without harm to anything else.
+It runs inside a reading process (`reading_process.py`): it may crash, hang or eat memory without harm to anything else.
 """
 
 from __future__ import annotations

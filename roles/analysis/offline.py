@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from roles.analysis.drafts import CLAIM, DOCUMENTS, PART, QUESTION, WHOLE
-from roles.analysis.quoting import headline, held, in_turn, parts_of, quotation
+from roles.analysis.passage_choice import headline, held, in_turn, parts_of, quotation
 from swarmbus.models import AssistantMessage, ModelReply, ToolMessage, UserMessage, call
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import anyio.to_thread
 from roles.analysis.decoding import replace_controls
 from roles.analysis.documents import NOT_READ, load_documents, path_of, printable
 from roles.analysis.events import AnalysisReady, AnalysisRequested, DocumentInfo, StepAnalysed
-from roles.analysis.frame import Frame
+from roles.analysis.report_assembly import ReportAssembly
 from roles.analysis.roles import AnalysisAggregator, AnalysisExecutor, AnalysisPlanner
 from roles.analysis.stopping import unless_stopped
 from roles.analysis.store import DocumentStore
@@ -24,7 +24,7 @@ from swarmbus.models import resolve_model
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
-    from roles.analysis.reading import ReadingLimits
+    from roles.analysis.reading_pool import ReadingLimits
     from roles.analysis.report import Report
     from swarmbus import Run
     from swarmbus.models import Model
@@ -125,9 +125,9 @@ async def analyze(
     resolved = resolve_model(model)
     swarm = analysis_swarm(resolved, **settings)
     documents = await load_documents(given, limits, on_reading, stop)
-    frame = Frame(documents, asked, resolved.name, replaced)
+    assembly = ReportAssembly(documents, asked, resolved.name, replaced)
     if any(document.reason == NOT_READ for document in documents):
-        return frame.unread()
+        return assembly.unread()
     with await anyio.to_thread.run_sync(DocumentStore, documents) as store:
         request = AnalysisRequested(
             task=asked,
@@ -140,7 +140,7 @@ async def analyze(
             seen = await unless_stopped(stop, lambda: _watch(run, found, on_event))
             if not seen and on_stop is not None:
                 on_stop(run.under_way)
-        return await _outcome(run, frame, found)
+        return await _outcome(run, assembly, found)
 
 
 async def _watch(run: Run[AnalysisReady], found: list[StepAnalysed], on_event: Watch | None) -> bool:
@@ -154,11 +154,11 @@ async def _watch(run: Run[AnalysisReady], found: list[StepAnalysed], on_event: W
     return True
 
 
-async def _outcome(run: Run[AnalysisReady], frame: Frame, found: list[StepAnalysed]) -> Report:
+async def _outcome(run: Run[AnalysisReady], assembly: ReportAssembly, found: list[StepAnalysed]) -> Report:
     try:
         result = await run.result()
     except RunEnded as ended:
         claims = tuple(claim for step in found for claim in step.claims)
-        return frame.report(ended.result, run.status, str(ended), claims, found, ())
+        return assembly.report(ended.result, run.status, str(ended), claims, found, ())
     answer = result.output
-    return frame.report(result, "done", answer.summary, answer.claims, answer.steps, answer.notes)
+    return assembly.report(result, "done", answer.summary, answer.claims, answer.steps, answer.notes)

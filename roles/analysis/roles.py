@@ -19,9 +19,9 @@ from roles.analysis.drafts import (
     step_text,
 )
 from roles.analysis.events import AnalysisReady, AnalysisRequested, QuotedClaim, QuotedText, StepAnalysed
-from roles.analysis.quotes import verify
 from roles.analysis.store import DocumentStore
 from roles.analysis.tools import read, search
+from roles.analysis.verification import verify
 from roles.standard import (
     Executor,
     Plan,

@@ -20,7 +20,7 @@ from roles.analysis.documents import (
     path_of,
     printable,
 )
-from roles.analysis.reading import ReadingLimits, ReadingPool
+from roles.analysis.reading_pool import ReadingLimits, ReadingPool
 from support import bad_documents
 from support.bad_documents import KINDS, TEXT
 
@@ -157,7 +157,7 @@ def test_a_file_or_folder_without_permission_fails_and_no_other(tmp_path: Path) 
     program = """
         import os
         from roles.analysis.documents import find_files
-        from roles.analysis.reader import read_file
+        from roles.analysis.reading_process import read_file
         if os.geteuid() == 0:  # who may read everything
             os.setuid(65534)
         for path in find_files(["."]):

@@ -1,6 +1,7 @@
 """Reads files in processes of their own, so that no file can stop, slow or exhaust the program.
 
-It owns starting, limiting and ending those processes; what they do with a file is `reader.py`'s and `extract.py`'s.
+It owns starting, limiting and ending those processes; what they do with a file is `reading_process.py`'s and
+`extract.py`'s.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import anyio
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from roles.analysis.extract import Extract
-from roles.analysis.reader import Reading, failure
+from roles.analysis.reading_process import Reading, failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,7 +70,13 @@ class ReadingPool:
         self.limits = limits or ReadingLimits()
         self._on_progress = on_progress
         # -P keeps the working folder, whose files may have any name, out of the process's imports.
-        self._command = command or (sys.executable, "-P", "-m", "roles.analysis.reader", str(self.limits.memory))
+        self._command = command or (
+            sys.executable,
+            "-P",
+            "-m",
+            "roles.analysis.reading_process",
+            str(self.limits.memory),
+        )
         self._slots = anyio.CapacityLimiter(self.limits.processes)
         self._idle: list[_Reader] = []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roles.analysis.quoting import LONGEST, headline, in_turn, parts_of, quotation
+from roles.analysis.passage_choice import LONGEST, headline, in_turn, parts_of, quotation
 from roles.analysis.thesaurus import related
 
 LONG = "Nothing of it matters here at all. " * 30

@@ -1,9 +1,8 @@
-"""Checks quotations against the text they claim to come from.
+"""Finds a quotation in a text.
 
-A quotation counts if the source holds it word for word; white space and dashes between words, the shapes of quotes,
-ligatures, how accents are written, marks of emphasis and letter case may differ; numbers may not. It may begin and end
-between any two words, but never within a word or a number, nor between a number and its sign. What is reported is
-always the source's own text and offsets.
+It is found if the text holds it word for word; white space and dashes between words, the shapes of quotes, ligatures,
+how accents are written, marks of emphasis and letter case may differ; numbers may not. It may begin and end between any
+two words, but never within a word or a number, nor between a number and its sign.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ from roles.analysis.words import UNSPACED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from roles.analysis.store import DocumentStore
 
 _SHAPES = str.maketrans(
     {
@@ -71,44 +68,6 @@ _WITHIN = re.compile(
 )
 _FOLDING = Lock()
 """Lets a long text be folded once, whichever threads ask for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """A quotation.
-
-    Attributes:
-        document: id of the document it is said to come from.
-        place: where it stands there; empty where it was not found.
-        start: offset of its first character in the document's text; -1 where it was not found.
-        end: offset after its last one; -1 where it was not found.
-        text: the source's own characters; what was claimed where they were not found.
-        verified: whether the source holds it.
-        reason: why it does not count.
-    """
-
-    document: str
-    place: str
-    start: int
-    end: int
-    text: str
-    verified: bool
-    reason: str = ""
-
-
-def verify(store: DocumentStore, document: str, text: str) -> Quote:
-    """Look a quotation up in its document."""
-    known = {source.id for source in store.documents}
-    if document not in known:
-        return _refused(document, text, "there is no such document")
-    source = store.document(document)
-    if not source.readable:
-        return _refused(document, text, f"the document could not be read: {source.status}")
-    span = find(source.text, text)
-    if span is None:
-        return _refused(document, text, "the document does not hold these words as whole words and numbers")
-    start, end = span
-    return Quote(document, source.places.at(start).label, start, end, source.text[start:end], verified=True)
 
 
 def find(source: str, quotation: str) -> tuple[int, int] | None:
@@ -218,7 +177,3 @@ def _fold(text: str) -> _Folded:
             case _:
                 pass
     return _Folded("".join(pieces), offsets, spaces, dashes)
-
-
-def _refused(document: str, text: str, reason: str) -> Quote:
-    return Quote(document, "", -1, -1, text, verified=False, reason=reason)

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roles.analysis.documents import Document
-from roles.analysis.quotes import find, verify
+from roles.analysis.matching import find
 from roles.analysis.store import DocumentStore
+from roles.analysis.verification import verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

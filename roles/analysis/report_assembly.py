@@ -33,7 +33,7 @@ _WITHOUT_ANSWER = ("failed", "skipped", "superseded")
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ReportAssembly:
     """What a report says of the analysis whatever comes of it.
 
     Attributes:

@@ -1,7 +1,8 @@
 """A reading process: takes one path after the other from its standard input and answers with what it could read.
 
-It is started by `reading.py` and imports nothing of the framework. Each answer is one JSON document behind its length
-in eight bytes; each request is one line of JSON. Its memory is limited, and so is its time, should its parent be gone.
+It is started by `reading_pool.py` and imports nothing of the framework. Each answer is one JSON document behind its
+length in eight bytes; each request is one line of JSON. Its memory is limited, and so is its time, should its parent be
+gone.
 """
 
 from __future__ import annotations
