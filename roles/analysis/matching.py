@@ -12,6 +12,7 @@ import unicodedata
 from array import array
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -76,7 +77,7 @@ def find(source: str, quotation: str) -> tuple[int, int] | None:
     if len(wanted) < _SHORTEST:
         return None
     exact = ((at, at + len(wanted)) for at in _occurrences(source, wanted))
-    return next((span for span in (*exact, *_alike(source, wanted)) if _is_whole(source, *span)), None)
+    return next((span for span in chain(exact, _alike(source, wanted)) if _is_whole(source, *span)), None)
 
 
 def _alike(source: str, wanted: str) -> Iterator[tuple[int, int]]:
