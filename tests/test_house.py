@@ -137,6 +137,16 @@ def test_the_map_in_the_readme_is_the_layout_and_the_import_contract() -> None:
     assert list(folders) == ["swarmbus/", "roles/", "examples/", "tests/"]
 
 
+@pytest.mark.parametrize("half", ["delivery", "thinking"])
+def test_each_module_of_a_half_stands_once_in_the_readme(half: str) -> None:
+    listing = re.search(rf"^{half}/ .*\n((?:  .*\n)+)", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert listing is not None
+    names = [
+        name for line in listing[1].splitlines() for name in re.split(r" {2,}", line.strip(), maxsplit=1)[1].split()
+    ]
+    assert sorted(names) == sorted(children(f"swarmbus/{half}"))
+
+
 def children(folder: str) -> set[str]:
     """Name the modules and packages of a folder."""
     there = {path.stem for path in (ROOT / folder).iterdir() if path.suffix == ".py" or path.is_dir()}
