@@ -51,7 +51,7 @@ _AROUND = 16
 """Characters to either side that are looked at."""
 _WORD = r"[^\W_]"
 _HYPHEN = r"[-\u2010\u2011]"
-_BROKEN = rf"{_HYPHEN}\s*\n\s*"
+_BROKEN = rf"{_HYPHEN}[^\S\n]*\n[^\S\n]*"
 _POINT = r"[-.,:/'\u2019\u00b7\u066b\u066c\u2010-\u2013\u2212]"
 _GAP = r"[\ \u00a0\u2009\u202f]"
 _SIGN = r"[-+\u00b1\u2010-\u2013\u2212]"

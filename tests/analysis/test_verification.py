@@ -172,6 +172,7 @@ def test_words_are_neither_joined_nor_parted(source: str, claimed: str) -> None:
         ("(12 bar)", "12 bar", 1),
         ("it was\u2014and is\u2014so", "and is", 7),
         ("- 12 bar", "12 bar", 2),
+        ("notes-\n\nthe valve", "the valve", 8),
         ("it is 12°C.", "is 12", 3),
         ("in 2024. Then", "in 2024", 0),
         ("l'alarme sonne", "alarme sonne", 2),
