@@ -25,6 +25,7 @@ from swarmbus.messages import Usage
 from swarmbus.questions import misfit, recorded_answer
 from swarmbus.results import RunResult
 from swarmbus.table import CLIENT, External, Party
+from swarmbus.text import text_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -131,7 +132,7 @@ class Run(Generic[R]):
     async def cancel(self, reason: str = "cancelled") -> None:
         """Cancel the run; returns when nothing of it is under way any more."""
         require("cancel({})", reason, str, "the reason as text")
-        await self._bus.endings.end(self._state, "cancelled", reason)
+        await self._bus.endings.end(self._state, "cancelled", text_of(reason))
         await self._state.ended.wait()
 
     async def result(self) -> RunResult[R]:

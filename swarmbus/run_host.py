@@ -11,6 +11,7 @@ from swarmbus.delivery.supervisor import raised_by
 from swarmbus.messages import Usage
 from swarmbus.run_memory import RunMemory
 from swarmbus.task_groups import singly
+from swarmbus.text import error_text
 from swarmbus.thinking.limits import Limits
 from swarmbus.thinking.prices import price_of
 from swarmbus.thinking.tools import Tool
@@ -145,8 +146,7 @@ class RunHost:
         if patience.cancelled_caught:
             return [f"the run's dependencies were not closed within {seconds:g} s"]
         if self._error is not None:
-            what = f"{type(self._error).__name__}: {self._error}"
-            return [f"the run's dependencies could not be closed: {what}"]
+            return [f"the run's dependencies could not be closed: {error_text(self._error)}"]
         return []
 
     def tools_of(self, role: Role) -> tuple[Any, ...]:

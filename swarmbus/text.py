@@ -10,6 +10,7 @@ import dataclasses
 import difflib
 import re
 import reprlib
+import traceback
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
@@ -18,7 +19,7 @@ from swarmbus.events import Event
 from swarmbus.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 E = TypeVar("E", bound=Event)
 
@@ -45,8 +46,23 @@ def clean_event(event: E) -> tuple[E, int]:
 
 
 def brief(value: object) -> str:
-    """Return a value as code would write it, its middle left out where that is long; never raises."""
-    return _BRIEF.repr(value)
+    """Return a value as code would write it, clean, its middle left out where that is long; never raises."""
+    return _asked(_BRIEF.repr, value)
+
+
+def text_of(value: object) -> str:
+    """Return a value, such as an exception, as clean text; never raises, whatever the class says of itself."""
+    return _asked(str, value)
+
+
+def error_text(error: BaseException) -> str:
+    """Return an exception's type and what it says, such as `ValueError: too long`; never raises."""
+    return f"{type(error).__name__}: {text_of(error)}"
+
+
+def traceback_text(error: BaseException) -> str:
+    """Return an exception with its traceback; never raises."""
+    return _asked(lambda raised: "".join(traceback.format_exception(raised)), error)
 
 
 def near_match(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
@@ -58,6 +74,13 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """Return ` (did you mean ...?)` for a name with a near match, else nothing."""
     match = near_match(name, candidates)
     return f" (did you mean `{match}`?)" if match else ""
+
+
+def _asked(show: Callable[[Any], str], value: object) -> str:
+    try:
+        return clean_text(show(value))[0]
+    except Exception as error:  # noqa: BLE001  # it is about to be reported: that it can't be shown must not hide it
+        return f"<{type(value).__name__} that can't be shown: {type(error).__name__}>"
 
 
 def _clean(value: Any) -> tuple[Any, int]:

@@ -131,7 +131,7 @@ async def test_whoever_waits_for_a_run_is_told_what_ended_the_swarm() -> None:
             group.start_soon(read, runs[1])
             await anyio.wait_all_tasks_blocked()
             leave.set()
-    assert told == ["was stopped: worker.work for work_given 0 raised SystemExit(3), which ended the swarm"] * 2
+    assert told == ["was stopped: worker.work for work_given 0 raised SystemExit: 3, which ended the swarm"] * 2
     assert kinds(seen)[-1] == "run_stopped"
 
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from swarmbus.events import Event, to_json
 from swarmbus.frozen import FrozenDict
-from swarmbus.text import brief, clean_event, clean_text, did_you_mean, near_match
+from swarmbus.text import brief, clean_event, clean_text, did_you_mean, error_text, near_match, text_of
 
 
 class Quote(BaseModel, frozen=True):
@@ -117,3 +117,35 @@ def test_a_value_is_told_in_short_whatever_it_is() -> None:
     long = brief(Quote(text="on and on " * 1000))
     assert (long[:18], long[-3:], len(long)) == ("Quote(text='on and", " ')", 60)
     assert brief(Unspeakable()).startswith("<Unspeakable instance")
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        return str(self.detail)  # type: ignore[attr-defined]  # a common slip
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ValueError("too long"), "ValueError: too long"),
+        (OSError(), "OSError: "),
+        (ValueError("no file caf\udce9.txt\0"), "ValueError: no file caf\ufffd.txt\ufffd"),
+        (Mute(), "Mute: <Mute that can't be shown: AttributeError>"),
+        (ValueError(b"", 10**5000), "ValueError: <ValueError that can't be shown: ValueError>"),
+    ],
+    ids=["plain", "silent", "surrogate", "str raises", "huge int"],
+)
+def test_an_error_is_told_whatever_its_class_says_of_itself(error: Exception, told: str) -> None:
+    assert error_text(error) == told
+    assert text_of(error) == told.split(": ", 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(Mute(), "Mute"), (10**5000, "int that can't be shown"), ((10**5000,), "tuple that can't be shown")],
+    ids=["repr raises", "huge int", "huge int in a tuple"],
+)
+def test_a_short_form_is_found_for_every_value(value: object, told: str) -> None:
+    assert told in brief(value)

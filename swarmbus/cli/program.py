@@ -11,6 +11,7 @@ from swarmbus.cli import commands
 from swarmbus.cli.output import EXIT_CODE_HELP, ExitCode, notice, write_text
 from swarmbus.cli.targets import TargetError, import_module
 from swarmbus.errors import SwarmbusError
+from swarmbus.text import error_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +31,7 @@ def run_program(arguments: Sequence[str]) -> int:
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else ExitCode.DONE
     except SwarmbusError as error:
-        notice(f"{type(error).__name__}: {error}")
+        notice(error_text(error))
     except OSError as error:
         notice(f"error: {error}")
     return ExitCode.FAILED

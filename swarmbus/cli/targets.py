@@ -19,7 +19,7 @@ from swarmbus.events import Event
 from swarmbus.role import Role
 from swarmbus.swarm import Swarm
 from swarmbus.table import EventTable
-from swarmbus.text import did_you_mean
+from swarmbus.text import did_you_mean, error_text
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -162,7 +162,7 @@ def _import_file(path: Path) -> ModuleType:
 
 
 def _import_failure(what: str, error: BaseException) -> str:
-    lines = [own_traceback(error), f"{what} can't be imported: {type(error).__name__}: {error}"]
+    lines = [own_traceback(error), f"{what} can't be imported: {error_text(error)}"]
     if isinstance(error, SystemExit):
         lines.append('it ends the program when it is imported; put that under `if __name__ == "__main__":`')
     if isinstance(error, ModuleNotFoundError) and error.name:
@@ -208,7 +208,7 @@ def _called(function: Any, name: str) -> Any:
     try:
         result = function()
     except (Exception, SystemExit) as error:
-        told = f"{own_traceback(error)}\n{name}() failed: {type(error).__name__}: {error}"
+        told = f"{own_traceback(error)}\n{name}() failed: {error_text(error)}"
         raise TargetError(told, usage=False) from error
     if inspect.iscoroutine(result):
         result.close()

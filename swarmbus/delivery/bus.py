@@ -21,6 +21,7 @@ from swarmbus.delivery.timekeeper import Timekeeper
 from swarmbus.delivery.watching import tell
 from swarmbus.errors import RecordError, SubmitError
 from swarmbus.records import Answered, Ended, Fired, Submitted
+from swarmbus.text import error_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -103,7 +104,7 @@ class Bus:
                     self._group = None
         except BaseExceptionGroup as errors:
             error = _first(errors)
-            self._give_up(error, f"the swarm broke: {error!r}")
+            self._give_up(error, f"the swarm broke: {error_text(error)}")
         finally:
             self.endings.abandon()
 
@@ -210,7 +211,7 @@ class Bus:
     def _lose(self, run: RunState, record: Record, error: Exception) -> Effects | None:
         """End a run whose record could not be kept: in memory alone, so that it can be resumed."""
         kind = type(record).__name__.lower()
-        reason = f"its journal could not keep a `{kind}` record: {type(error).__name__}: {error}"
+        reason = f"its journal could not keep a `{kind}` record: {error_text(error)}"
         run.lost = error
         if isinstance(record, Ended):
             run.ledger.warnings.append(reason)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from swarmbus.results import FailedItem, Joined, MissingItem
-from swarmbus.text import brief
+from swarmbus.text import brief, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -232,7 +232,7 @@ class Join:
         for source in sources:
             key = getattr(source, field, None)
             if key is not None:
-                return str(key)
+                return text_of(key)
         return None
 
     def _promised(self) -> tuple[str, ...]:
@@ -240,7 +240,7 @@ class Join:
         if expect is None:
             return ()
         keys = getattr(self.opener.event, expect) if isinstance(expect, str) else expect(self.opener.event)
-        return tuple(str(key) for key in keys)
+        return tuple(text_of(key) for key in keys)
 
     def __repr__(self) -> str:
         state = "open" if self.open else "closed"

@@ -7,7 +7,6 @@ end with, such as `SystemExit`, goes on to whoever opened the bus.
 from __future__ import annotations
 
 import random
-import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from swarmbus.delivery.blocking import Stretches
 from swarmbus.delivery.endings import describe
 from swarmbus.errors import RoleError
 from swarmbus.records import Committed, ErrorInfo, Failed, Started
+from swarmbus.text import error_text, text_of, traceback_text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -114,7 +114,7 @@ class Supervisor:
             await self._stopped(attempt)
             raise
         if error is not None and not isinstance(error, Exception):
-            self._give_up(error, f"{describe(attempt.delivery)} raised {error!r}, which ended the swarm")
+            self._give_up(error, f"{describe(attempt.delivery)} raised {error_text(error)}, which ended the swarm")
         elif slot.stopped is not None:
             await self._stopped(attempt)
         elif error is not None:
@@ -169,10 +169,10 @@ class Supervisor:
         retry = self._policies[delivery.handler.number].retry
         tries = attempt.number - delivery.lost - delivery.cut
         retry_at: float | None = None
-        if isinstance(error, retry.on) and tries < retry.attempts:
+        if issubclass(type(error), retry.on) and tries < retry.attempts:
             retry_at = self._clock.time() + retry.pause(tries, random.random())  # noqa: S311  # spreads, no secret
         await attempt.flush()
-        info = ErrorInfo(type(error).__name__, str(error), "".join(traceback.format_exception(error)))
+        info = ErrorInfo(type(error).__name__, text_of(error), traceback_text(error))
         await self._write(run, Failed(self._clock.time(), delivery.key, attempt.number, info, retry_at, error))
 
     async def _check_attempts(self) -> None:

@@ -13,6 +13,7 @@ from swarmbus.errors import PublishError
 from swarmbus.events import HandlerFailed, event_name
 from swarmbus.reach import Reach, takers
 from swarmbus.table import CLIENT, SYSTEM, External, address
+from swarmbus.text import error_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -268,5 +269,6 @@ def _ask(handler: Handler, option: str, function: Callable[[Event], Any], event:
         return function(event)
     except Exception as error:
         raise PublishError(
-            f"`{option}` of {handler.qualified} ({handler.wiring.where}) raised for this {event_name(event)}: {error!r}"
+            f"`{option}` of {handler.qualified} ({handler.wiring.where}) raised for this {event_name(event)}:"
+            f" {error_text(error)}"
         ) from error
