@@ -12,7 +12,7 @@ from swarmbus.errors import ModelError, NotTheApi, RateLimited, ServerFault
 from swarmbus.messages import AssistantMessage, ModelReply, Restarted, StreamPart
 from swarmbus.thinking.agent import Agent
 from swarmbus.thinking.models.openai import OpenAIModel
-from swarmbus.thinking.models.retry import Gate, Retries, retried
+from swarmbus.thinking.models.retry import FIRST_SPACE, MOST_UNDER_WAY, Gate, Retries, retried
 from swarmbus.thinking.models.servers import SERVERS
 
 pytestmark = pytest.mark.anyio
@@ -121,6 +121,68 @@ async def test_calls_wait_while_the_gate_is_closed() -> None:
     begun = anyio.current_time()
     await gate.enter()
     assert anyio.current_time() - begun >= 0.05
+
+
+async def narrowed() -> Gate:
+    """Return a gate that eight calls in a row were refused at, so that four may be under way."""
+    gate = Gate()
+    starts = [await gate.enter() for _ in range(8)]
+    for start in starts:
+        gate.refused(start, 0.0)
+        gate.leave()
+    return gate
+
+
+async def room(gate: Gate) -> int:
+    """Return how many calls may start while none ends."""
+    started = 0
+
+    async def enter() -> None:
+        nonlocal started
+        await gate.enter()
+        started += 1
+
+    async with anyio.create_task_group() as group:
+        for _ in range(MOST_UNDER_WAY + 1):
+            group.start_soon(enter)
+        await anyio.wait_all_tasks_blocked()
+        group.cancel_scope.cancel()
+    return started
+
+
+@pytest.mark.parametrize(("successes", "calls"), [(40, 9), (5000, MOST_UNDER_WAY)])
+async def test_successes_open_the_gate_again_little_by_little(successes: int, calls: int) -> None:
+    gate = await narrowed()
+    for _ in range(successes):
+        gate.succeeded()
+    assert await room(gate) == calls
+
+
+async def test_after_a_refusal_calls_start_apart_and_after_another_twice_as_far() -> None:
+    gate = await narrowed()
+
+    async def two_calls() -> float:
+        begun = anyio.current_time()
+        for _ in range(2):
+            await gate.enter()
+            gate.leave()
+        return anyio.current_time() - begun
+
+    assert await two_calls() >= FIRST_SPACE
+    gate.refused(await gate.enter(), 0.0)
+    gate.leave()
+    assert await two_calls() >= 2 * FIRST_SPACE
+
+
+async def test_after_enough_successes_calls_start_together_again() -> None:
+    gate = await narrowed()
+    for _ in range(22):
+        gate.succeeded()
+    assert await gate.enter() - await gate.enter() <= 0
+    begun = anyio.current_time()
+    for _ in range(3):
+        await gate.enter()
+    assert anyio.current_time() - begun < FIRST_SPACE
 
 
 async def test_a_burst_of_refusals_narrows_the_gate_once() -> None:
