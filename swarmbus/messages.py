@@ -197,7 +197,8 @@ class ModelSettings:
     Attributes:
         temperature: 0 for the most likely answer, higher for more varied ones.
         max_tokens: the longest reply, in tokens.
-        extra: further fields for the server's request body, sent as they are.
+        extra: further fields for the request body, sent as they are; what a server can do without, such as `seed`, is
+            left out once it has refused it.
     """
 
     temperature: float | None = None

@@ -46,7 +46,9 @@ START = datetime(2031, 3, 14, 9, 26, 53, tzinfo=UTC)
 class FakeClock:
     """Time that stands still: sleepers wake, in order of their time, while the test moves it.
 
-    It takes the place of the machine's clock in `Swarm(..., clock=FakeClock())`.
+    It takes the place of the machine's clock in `Swarm(..., clock=FakeClock())`: for retries, timers, deadlines of
+    joins, and the time limits of handlers and runs. What passes in an agent, a tool or on the way to a model server
+    (`Limits(seconds=, tool_timeout=, idle_timeout=)`, waiting after a rate limit) goes by the event loop's own time.
     """
 
     def __init__(self, start: datetime = START) -> None:

@@ -1,6 +1,6 @@
 """Runs the tool calls of one reply: one result per call, with the same id, whatever happens.
 
-Here is one of the two places that catch every exception: what a tool raises becomes a result that the model reads.
+Whatever a tool raises becomes a result that the model reads.
 """
 
 from __future__ import annotations

@@ -42,9 +42,9 @@ class LoopEventBase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStart(LoopEventBase):
-    """The loop begins with a prompt (None where it only goes on)."""
+    """The loop begins with a prompt."""
 
-    prompt: Message | None
+    prompt: Message
     type: Literal["agent_start"] = "agent_start"
 
 

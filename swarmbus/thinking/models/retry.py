@@ -45,7 +45,7 @@ class Retries:
     longest_delay: float = 60.0
 
     def delay(self, tries: int) -> float:
-        """Return the seconds to wait after so many tries: random, so that callers spread (full jitter)."""
+        """Return the seconds to wait after so many tries: half of it random, so that callers spread."""
         longest = min(self.first_delay * 2 ** (tries - 1), self.longest_delay)
         return random.uniform(longest / 2, longest)  # noqa: S311  # to spread callers, not to keep secrets
 
