@@ -82,7 +82,7 @@ class Run(Generic[R]):
         """Iterate over envelopes, what happens to deliveries, and loop events; the last is how the run ended.
 
         The reading begins with this call and may be left at any time. A reader that falls far behind loses the oldest
-        items, and never holds up the run. One that comes after the end gets the end.
+        items, and never holds up the run. One that comes after the end gets the end. Each iterator is for one task.
         """
         reading = Reading(self._state.watchers)
         if self._state.ended.is_set():

@@ -134,6 +134,33 @@ async def test_many_readers_see_the_same() -> None:
     assert len(seen[0]) == 4
 
 
+async def test_a_second_task_that_waits_on_one_iterator_is_refused() -> None:
+    seen = list[Any]()
+    async with worker_swarm(Obedient()).open() as live, anyio.create_task_group() as group:
+        run = await live.submit(WorkGiven(text="hang"))
+        reading = run.events()
+
+        async def read() -> None:
+            seen.extend([item async for item in reading])
+
+        group.start_soon(read)
+        await anyio.wait_all_tasks_blocked()
+        with pytest.raises(RuntimeError, match="another task waits for these events already"):
+            await anext(reading)
+        await run.cancel("enough")
+    assert kinds(seen)[-1] == "run_cancelled"
+
+
+async def test_who_stopped_waiting_makes_way_for_another() -> None:
+    async with worker_swarm(Obedient()).open() as live:
+        run = await live.submit(WorkGiven(text="hang"))
+        reading = run.events()
+        with anyio.move_on_after(0):
+            await anext(reading)
+        await run.cancel("enough")
+        assert kinds([item async for item in reading])[-1] == "run_cancelled"
+
+
 async def test_what_is_under_way_is_counted_by_handler() -> None:
     async with worker_swarm(Obedient(), clock=FakeClock()).open() as live:
         run = await live.submit(WorkGiven(text="hang"))

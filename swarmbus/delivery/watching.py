@@ -58,11 +58,19 @@ class Watcher:
         self.closed = True
 
     async def get(self) -> Any:
-        """Return the next item, waiting for one."""
+        """Return the next item, waiting for one.
+
+        Raises:
+            RuntimeError: another task waits for it already.
+        """
+        if self._news is not None:
+            raise RuntimeError("another task waits for these events already; let each reader call run.events() itself")
         while not self._waiting:
             self._news = anyio.Event()
-            await self._news.wait()
-            self._news = None
+            try:
+                await self._news.wait()
+            finally:
+                self._news = None
         return self._waiting.popleft()
 
 
