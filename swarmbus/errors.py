@@ -3,34 +3,34 @@
 SwarmbusError
 ├── EventError              an event class or an event that can't be used as such
 │   ├── EventClassError         refused when the class is made (also a TypeError)
-│   └── EventEncodingError      an event that can't be written to or read from JSON
+│   └── EventEncodingError      an event that JSON can't hold, or JSON that is none; .event, .field (also a ValueError)
 ├── WiringError             the table and the code differ; .findings holds every difference
 ├── PublishError            a publish that the declaration or the table does not allow
-├── SubmitError             an event that the table does not accept from the client
+├── SubmitError             an event that the table does not accept, or the journal can't keep; there is no run
 ├── RoleError               a role used in a way it can't be, such as setting an attribute while running
 ├── Retryable               raise it in a handler to ask for another attempt
-│   └── HandlerTimedOut         a handler ran longer than its time limit
+│   └── HandlerTimedOut         a handler ran longer than its time limit (also a TimeoutError)
 ├── RunEnded                a run ended without its result; .result holds what was finished
 │   ├── RunFailed               a delivery failed for good; __cause__ is the original exception
 │   ├── RunStalled              nothing left to do, and no result
 │   ├── RunTimedOut             the run's time limit passed
 │   ├── RunCancelled            somebody cancelled the run
-│   ├── RunStopped              closed before its end, or nobody to answer; can be resumed from a journal
+│   ├── RunStopped              closed before its end, or nobody can answer it; resumed from the journal, if any
 │   └── LimitReached            a budget of the run is used up
-├── AgentStopped            an agent's loop ended without an answer
+├── AgentStopped            an agent's loop ended without an answer; .reason, .partial, .messages
 ├── ModelError              a model call failed; .retryable, .status, .retry_after
-│   ├── IncompleteAnswer        the stream stopped without an end reason; .partial holds what came
+│   ├── IncompleteAnswer        the stream stopped without an end reason, or no choice came; .partial
 │   ├── NotTheApi               an answer that is not the API's: an HTML page, broken JSON
 │   ├── AnswerFiltered          the server's content filter refused
 │   ├── ContextOverflow         the request is longer than the model's window
 │   ├── RateLimited             too many requests, or a quota is used up
 │   ├── ServerFault             the server failed, or reported an error inside a 200
 │   ├── ServerUnreachable       no connection, or it broke
-│   ├── ServerSilent            no sign of life within the idle time limit
+│   ├── ServerSilent            no sign of life within the idle time limit (also a TimeoutError)
 │   ├── NotAuthorised           key missing, wrong or without the right
 │   ├── RequestRefused          the server does not take the request as it is
-│   ├── UnknownModel            a model name that nothing resolves
-│   ├── UnknownPrice            a money limit on a model without a known price
+│   ├── UnknownModel            a model name that nothing resolves (also a LookupError)
+│   ├── UnknownPrice            a money limit on a model without a known price (also a LookupError)
 │   ├── ModelsSwitchedOff       a real model call while SWARMBUS_NO_MODELS is set
 │   └── ScriptEnded             a scripted model was asked more often than it has replies
 ├── ToolError               raise it in a tool to tell the model what went wrong
