@@ -9,6 +9,8 @@ import inspect
 import math
 from types import UnionType
 
+from swarmbus.text import brief
+
 
 def require(call: str, value: object, kinds: type | tuple[type, ...] | UnionType, wanted: str) -> None:
     """Refuse an argument that is no instance of these classes.
@@ -83,6 +85,5 @@ def _arguments(cls: type) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value as messages show it: a class by its name, all else as Python writes it, cut where it is long."""
-    written = value.__name__ if isinstance(value, type) else repr(value)
-    return written if len(written) <= 80 else f"{written[:77]}..."
+    """Return a value as messages show it: a class by its name, all else as `brief` does."""
+    return value.__name__ if isinstance(value, type) else brief(value)

@@ -59,6 +59,10 @@ def plain(a: int) -> int:
     return a
 
 
+async def awaited(value: object) -> str:
+    return str(value)
+
+
 def yielding(self: Any, event: WorkGiven) -> Any:
     yield event
 
@@ -150,6 +154,7 @@ THINKING: list[tuple[Callable[[], object], str]] = [
     (lambda: sb.tool(max_result="3")(plain), "takes a number of characters"),
     (lambda: sb.tool(name=3)(plain), "@tool(name=3) takes a text"),
     (lambda: sb.tool(project=3)(plain), "takes a function of what the tool returned"),
+    (lambda: sb.tool(project=awaited)(plain), "takes a plain function of what the tool returned, not an async one"),
     (lambda: sb.tool(approval="yes")(plain), "@tool(approval='yes') takes True or False"),
 ]
 
@@ -180,6 +185,7 @@ def test_what_something_else_was_given_to_says_what_it_takes(make: Callable[[], 
         (role(model=3), "Worker.model is 3; it has to be a model (with `name` and `stream`), or the name of one"),
         (role(limits=3), "it has to be Limits, such as Limits(turns=5), or None"),
         (role(instructions=3), "it has to be a text, or a function from the context to one"),
+        (role(instructions=awaited), "it has to be a text, or a function from the context to one, not async"),
         (role(tools=(3,)), "it has to be a tuple of tools, such as (search,)"),
         (lambda: anything(Worker()).named(3), "Worker.name is 3; it has to be letters"),
     ],
@@ -433,7 +439,7 @@ async def test_a_handler_that_returns_a_class_is_told_from_its_instance() -> Non
 
 def test_a_long_value_is_cut_and_a_class_is_named() -> None:
     assert shown(WorkDone) == "WorkDone"
-    assert (len(shown("x" * 200)), shown("x" * 200)[-3:]) == (80, "...")
+    assert shown("a" + "x" * 200 + "z") == f"'a{'x' * 26}...{'x' * 27}z'"
 
 
 def test_what_fits_passes() -> None:

@@ -14,6 +14,7 @@ from pydantic.errors import PydanticSchemaGenerationError
 from typing_extensions import TypedDict
 
 from swarmbus.errors import ToolDefinitionError
+from swarmbus.text import brief
 from swarmbus.thinking.schema import is_recursive, schema_of
 
 if TYPE_CHECKING:
@@ -104,14 +105,9 @@ def complaint(error: ValidationError) -> str:
     lines = []
     for fault in error.errors(include_url=False):
         place = ".".join(str(part) for part in fault["loc"])
-        given = "" if fault["type"] in {"missing", "json_invalid"} else f", got {_short(fault['input'])}"
+        given = "" if fault["type"] in {"missing", "json_invalid"} else f", got {brief(fault['input'])}"
         lines.append(f"{place}: {fault['msg']}{given}" if place else f"{fault['msg']}{given}")
     return "\n".join(lines)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 100 else f"{text[:97]}..."
 
 
 def _hints(function: Callable[..., Any], local_names: Mapping[str, Any]) -> dict[str, Any]:

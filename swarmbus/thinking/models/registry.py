@@ -8,12 +8,12 @@ the group `swarmbus.models`, in this order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeAlias
 
 from swarmbus.arguments import refusal, require, shown
 from swarmbus.errors import UnknownModel
+from swarmbus.text import near_match
 from swarmbus.thinking.models.base import MODEL_WANTED, Model, is_model
 from swarmbus.thinking.models.fallback import FallbackModel
 from swarmbus.thinking.models.openai import server_model
@@ -90,8 +90,8 @@ def _parted(name: str) -> tuple[str, str]:
     found = _entry_points()
     if prefix not in found:
         known = sorted({*_registered, *SERVERS, *found})
-        near = get_close_matches(prefix, known, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        near = near_match(prefix, known)
+        hint = f"did you mean {near!r}? " if near else ""
         raise UnknownModel(
             f"no model is known as {name!r}; {hint}a name is one of {', '.join(known)} with `:NAME` after it, "
             "or http://HOST:PORT/v1#NAME"
