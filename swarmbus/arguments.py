@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Iterable, Mapping
 from types import UnionType
+
+from pydantic import BaseModel
 
 from swarmbus.text import brief
 
@@ -48,6 +51,46 @@ def require_seconds(call: str, value: object, *, zero: bool = False) -> None:
     assert isinstance(value, (int, float))
     if math.isnan(value) or value < 0 or (value == 0 and not zero):
         raise ValueError(f"{call.replace('{}', repr(value))} takes {wanted}")
+
+
+def is_async(function: object) -> bool:
+    """Whether a call of this gives something to be awaited, as far as can be told without one."""
+    written = (function, getattr(function, "__call__", None))  # noqa: B004  # the method of an object, no test
+    return any(inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each) for each in written)
+
+
+def require_plain(call: str, function: object, wanted: str) -> None:
+    """Refuse an async function where a plain one is called.
+
+    Raises:
+        TypeError: says that the call takes what is `wanted`.
+    """
+    if is_async(function):
+        raise TypeError(f"{call.replace('{}', shown(function))} takes {wanted}, not an async one")
+
+
+def no_answer(returned: object) -> str | None:
+    """Return why what a function returned can't be taken for True or False, or None where it can."""
+    if inspect.isawaitable(returned) or inspect.isgenerator(returned) or inspect.isasyncgen(returned):
+        if inspect.iscoroutine(returned):
+            returned.close()
+        return "something to be awaited or iterated; write a plain function that returns True or False"
+    return "a function, which counts as True; call it" if callable(returned) else None
+
+
+def no_sequence(returned: object) -> str | None:
+    """Return why what a function returned can't be taken for a sequence, or None where it can."""
+    if inspect.iscoroutine(returned):
+        returned.close()
+    if isinstance(returned, (str, bytes, bytearray)):
+        return "a text, which would be taken letter by letter; return a tuple"
+    if isinstance(returned, (set, frozenset)):
+        return "a set, which has no order of its own; return a tuple, such as tuple(sorted(...))"
+    if isinstance(returned, Mapping):
+        return "a mapping; return a tuple of its keys, values or items"
+    if isinstance(returned, BaseModel) or not isinstance(returned, Iterable):
+        return "no sequence; return a tuple"
+    return None
 
 
 def require_manager(call: str, returned: object) -> None:

@@ -91,7 +91,11 @@ CODES: dict[str, Code] = {
     ),
     "SB305": Code("contribution to two joins", "error", "Two joins of a role could take the same contribution."),
     "SB306": Code("handler without timeout", "warning", "A handler may run for ever."),
-    "SB307": Code("key is no field", "error", "`key` or `expect` of a join names a field that does not exist."),
+    "SB307": Code(
+        "key is no field",
+        "error",
+        "`key` or `expect` of a join names a field that does not exist, or `expect` one that holds no sequence.",
+    ),
     "SB401": Code(
         "tool without declared effects",
         "warning",

@@ -113,7 +113,7 @@ def _mapped_field(handler: HandlerWiring, event: type[Event], name: str) -> Iter
         yield finding("SB301", told + did_you_mean(name, event.__pydantic_fields__), hint, **place)
         return
     annotation = bare(field.annotation)
-    if (get_origin(annotation) or annotation) is not tuple:
+    if not _is_sequence(annotation):
         told = (
             f'{handler.qualified} has each="{name}", but {event.__name__}.{name} is {describe(annotation)}, no sequence'
         )
@@ -212,12 +212,25 @@ def named_keys(swarm: Reach) -> Iterator[Finding]:
     for join in _joins(swarm):
         named = [("key", join.key, event) for event in join.accepts]
         named += [("expect", join.expect, join.opener)] if isinstance(join.expect, str) and join.opener else []
-        for option, field, event in named:
-            if field is not None and field not in event.__pydantic_fields__:
-                near = did_you_mean(field, event.__pydantic_fields__)
-                told = f'{join.qualified} has {option}="{field}", but {event.__name__} has no such field{near}'
+        for option, name, event in named:
+            if name is None:
+                continue
+            place = {"role": join.role, "event": event.__name__, "where": join.where}
+            field = event.__pydantic_fields__.get(name)
+            if field is None:
+                near = did_you_mean(name, event.__pydantic_fields__)
+                told = f'{join.qualified} has {option}="{name}", but {event.__name__} has no such field{near}'
                 hint = f"its fields are {', '.join(event.__pydantic_fields__) or 'none'}"
-                yield finding("SB307", told, hint, role=join.role, event=event.__name__, where=join.where)
+                yield finding("SB307", told, hint, **place)
+            elif option == "expect" and not _is_sequence(field.annotation):
+                what = f"{event.__name__}.{name} is {describe(bare(field.annotation))}, no sequence"
+                told = f'{join.qualified} has expect="{name}", but {what}'
+                yield finding("SB307", told, "make the field a tuple of keys, such as tuple[str, ...]", **place)
+
+
+def _is_sequence(annotation: Any) -> bool:
+    annotation = bare(annotation)
+    return (get_origin(annotation) or annotation) is tuple
 
 
 def _joins(swarm: Reach) -> list[HandlerWiring]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, Literal, Never, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
-from swarmbus.arguments import require, shown
+from swarmbus.arguments import require, require_plain, shown
 from swarmbus.errors import Retryable
 from swarmbus.events import Event
 from swarmbus.text import did_you_mean
@@ -145,8 +145,10 @@ def on(*events: Any, **options: Any) -> Any:
     Args:
         events: the classes it handles; without any they are read from the annotation.
         each: a field of the event, or a function of it, that holds a sequence: the method handles each item of
-            it, as a delivery of its own. With a function, the item (or the event and the item) comes first.
-        when: whether the method takes this event; an event that no handler of the role takes is an error.
+            it, as a delivery of its own. With a function, the item (or the event and the item) comes first. It is a
+            plain function that gives the same items each time, in the same order: no set, mapping or text.
+        when: whether the method takes this event, a plain function; an event that no handler of the role takes is an
+            error.
         timeout: seconds that one attempt may take; `math.inf` for no limit, default that of the role.
         retry: when to attempt again, default that of the role.
         **options: those named above.
@@ -183,7 +185,8 @@ def join(
         events: the contributions.
         per: the opener: each event of this class opens a join of what is published below it.
         key: field of the contribution that names it.
-        expect: field of the opener, or function of it, with the keys that it promises; for naming only.
+        expect: field of the opener, or plain function of it, with the sequence of keys that it promises; for naming
+            only.
         partial: whether a failed item fails the join (`"fail"`), or is handed to the method (`"proceed"`).
         quorum: number of contributions after which the join does not wait for more.
         deadline: seconds after which the join does not wait for more.
@@ -259,11 +262,29 @@ def _check_classes(decorator: str, classes: tuple[Any, ...]) -> None:
             raise TypeError(f"@{decorator} takes event classes, not {candidate!r}")
 
 
+_FUNCTIONS = {
+    "each": "a plain function from the event to a sequence",
+    "when": "a plain function from the event to True or False",
+    "expect": "a plain function from the opening event to a sequence of keys",
+}
+"""The options that may be a function, and of what."""
+
+
 def _check_options(decorator: str, spec: Any) -> None:
     seconds: dict[str, Any] = {"timeout": spec.timeout, "deadline": spec.deadline}
     for option, value in seconds.items():
         if value is not None and not (isinstance(value, (int, float)) and value > 0 and not math.isnan(value)):
             raise TypeError(f"@{decorator}({option}={value!r}) takes a positive number of seconds")
+    _check_functions(decorator, spec)
+    if spec.retry is not None and not isinstance(spec.retry, Retry):
+        raise TypeError(f"@{decorator}(retry={spec.retry!r}) takes a Retry, such as Retry(attempts=3)")
+    if spec.partial not in ("fail", "proceed"):
+        raise TypeError(f'@{decorator}(partial={spec.partial!r}) takes "fail" or "proceed"')
+    if spec.quorum is not None and (not isinstance(spec.quorum, int) or spec.quorum < 1):
+        raise TypeError(f"@{decorator}(quorum={spec.quorum!r}) takes a number of contributions, at least 1")
+
+
+def _check_functions(decorator: str, spec: Any) -> None:
     for option, value in {"key": spec.key, "expect": spec.expect}.items():
         if value is not None and not (isinstance(value, str) or (option == "expect" and callable(value))):
             wanted = "the name of a field" + (", or a function of the opening event" if option == "expect" else "")
@@ -272,9 +293,7 @@ def _check_options(decorator: str, spec: Any) -> None:
         raise TypeError(f"@{decorator}(each={spec.each!r}) takes the name of a field, or a function of the event")
     if spec.when is not None and not callable(spec.when):
         raise TypeError(f"@{decorator}(when={spec.when!r}) takes a function of the event")
-    if spec.retry is not None and not isinstance(spec.retry, Retry):
-        raise TypeError(f"@{decorator}(retry={spec.retry!r}) takes a Retry, such as Retry(attempts=3)")
-    if spec.partial not in ("fail", "proceed"):
-        raise TypeError(f'@{decorator}(partial={spec.partial!r}) takes "fail" or "proceed"')
-    if spec.quorum is not None and (not isinstance(spec.quorum, int) or spec.quorum < 1):
-        raise TypeError(f"@{decorator}(quorum={spec.quorum!r}) takes a number of contributions, at least 1")
+    for option, wanted in _FUNCTIONS.items():
+        require_plain(f"@{decorator}({option}={{}})", getattr(spec, option), wanted)
+    if inspect.isgeneratorfunction(spec.when):
+        raise TypeError(f"@{decorator}(when={shown(spec.when)}) takes {_FUNCTIONS['when']}, and this one yields")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 
+from swarmbus.arguments import is_async
 from swarmbus.errors import RoleError
 from swarmbus.events import snake_case
 from swarmbus.fields import compile_guards
@@ -173,8 +174,8 @@ _CHECKS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ),
     (
         "instructions",
-        lambda value: isinstance(value, str) or callable(value),
-        "a text, or a function from the context to one",
+        lambda value: isinstance(value, str) or (callable(value) and not is_async(value)),
+        "a text, or a function from the context to one, not async",
     ),
     (
         "tools",

@@ -701,6 +701,18 @@ def test_keys_are_fields() -> None:
     assert "did you mean `steps`?" in found[1].message
 
 
+def test_promised_keys_are_a_sequence() -> None:
+    class Keyed(Role):
+        name = "aggregator"
+
+        @join(StepDone, per=TaskPlanned, expect="goal")
+        async def write(self, plan: TaskPlanned, steps: Joined[StepDone]) -> ReportReady: ...
+
+    (found,) = findings(Planner(), Executor(), Keyed())
+    assert (found.code, found.role, found.event) == ("SB307", "aggregator", "TaskPlanned")
+    assert found.message == 'aggregator.write has expect="goal", but TaskPlanned.goal is str, no sequence'
+
+
 # Permission.
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -23,6 +23,23 @@ class TaskPlanned(Event):
 
 class StepDone(Event):
     step: str
+
+
+async def awaited(event: object) -> bool:
+    return bool(event)
+
+
+async def awaited_items(event: object) -> AsyncIterator[object]:
+    yield event
+
+
+def yielded(event: object) -> Iterator[bool]:
+    yield bool(event)
+
+
+class Awaited:
+    async def __call__(self, event: object) -> bool:
+        return bool(event)
 
 
 def given_spec(decorator: Callable[[Any], Any]) -> HandlerSpec:
@@ -110,6 +127,19 @@ def test_a_wrapper_is_looked_through() -> None:
         (lambda: untyped_on("TaskPlanned"), "takes event classes"),
         (lambda: untyped_on(TaskPlanned, each=3), "name of a field, or a function"),
         (lambda: untyped_on(TaskPlanned, when="yes"), "takes a function"),
+        (
+            lambda: untyped_on(TaskPlanned, when=awaited),
+            "awaited.* takes a plain function .* True or False, not an async",
+        ),
+        (lambda: untyped_on(TaskPlanned, when=Awaited()), "takes a plain function .*, not an async one"),
+        (
+            lambda: untyped_on(TaskPlanned, when=functools.partial(awaited)),
+            "takes a plain function .*, not an async one",
+        ),
+        (lambda: untyped_on(TaskPlanned, when=yielded), "takes a plain function .*, and this one yields"),
+        (lambda: untyped_on(TaskPlanned, each=awaited), "takes a plain function .* to a sequence, not an async one"),
+        (lambda: untyped_on(TaskPlanned, each=awaited_items), "takes a plain function .* a sequence, not an async one"),
+        (lambda: untyped_join(StepDone, per=TaskPlanned, expect=awaited), "sequence of keys, not an async one"),
         (lambda: untyped_on(TaskPlanned, timeout=0), "positive number of seconds"),
         (lambda: untyped_on(TaskPlanned, timeout="5"), "positive number of seconds"),
         (lambda: untyped_on(TaskPlanned, retry=3), r"Retry\(attempts=3\)"),

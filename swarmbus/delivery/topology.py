@@ -7,8 +7,9 @@ below a delivery to it. What follows from what is for `reach`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from swarmbus.arguments import no_answer, no_sequence
 from swarmbus.errors import PublishError
 from swarmbus.events import HandlerFailed, event_name
 from swarmbus.reach import Reach, takers
@@ -16,7 +17,7 @@ from swarmbus.table import CLIENT, SYSTEM, External, address
 from swarmbus.text import error_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from swarmbus.events import Event
     from swarmbus.records import Routes
@@ -246,9 +247,10 @@ class Topology:
         )
 
     def _count(self, handler: Handler, event: Event) -> int:
-        if handler.wiring.each is None:
+        each = handler.wiring.each
+        if each is None:
             return -1
-        return len(_ask(handler, "each", lambda given: items_of(handler, given), event))
+        return len(_ask(handler, "each", each, event) if callable(each) else items_of(handler, event))
 
     def _not_allowed(self, source: str, event: Event) -> str:
         allowed = [event_name(e.event) for e in self.entries if source in map(address, e.publishers)]
@@ -264,11 +266,14 @@ def failed_routing(topology: Topology) -> Routing | None:
     return topology.routing(SYSTEM.address, HandlerFailed)
 
 
-def _ask(handler: Handler, option: str, function: Callable[[Event], Any], event: Event) -> Any:
+def _ask(handler: Handler, option: Literal["when", "each", "expect"], function: Any, event: Event) -> Any:
+    """Return what user code says of an event: whether `when` takes it, else a tuple."""
+    told = f"`{option}` of {handler.qualified} ({handler.wiring.where}), asked about this {event_name(event)},"
     try:
-        return function(event)
+        returned = function(event)
+        wrong = no_answer(returned) if option == "when" else no_sequence(returned)
+        if wrong is None:
+            return bool(returned) if option == "when" else tuple(returned)
     except Exception as error:
-        raise PublishError(
-            f"`{option}` of {handler.qualified} ({handler.wiring.where}) raised for this {event_name(event)}:"
-            f" {error_text(error)}"
-        ) from error
+        raise PublishError(f"{told} raised {error_text(error)}") from error
+    raise PublishError(f"{told} returned {wrong}")

@@ -16,7 +16,7 @@ from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, get_args
 
 from typing_extensions import TypeVar
 
-from swarmbus.arguments import refusal, require, require_seconds, shown
+from swarmbus.arguments import refusal, require, require_plain, require_seconds, shown
 from swarmbus.errors import ToolDefinitionError, ToolError
 from swarmbus.messages import ToolSpec
 from swarmbus.text import did_you_mean
@@ -99,6 +99,7 @@ class ToolOptions:
         require("@tool(max_result={})", self.max_result, int, "a number of characters")
         if not (self.project is None or callable(self.project)):
             raise refusal("@tool(project={})", self.project, "a function of what the tool returned")
+        require_plain("@tool(project={})", self.project, "a plain function of what the tool returned")
         if self.effects not in (None, *get_args(Effects)):
             raise refusal("@tool(effects={})", self.effects, f"one of {', '.join(get_args(Effects))}")
         for flag in ("sequential", "approval"):
