@@ -149,3 +149,29 @@ def test_a_record_of_another_swarm_or_version_is_refused(change: dict[str, Any],
 def test_what_json_can_not_hold_is_refused_when_written(value: Any) -> None:
     with pytest.raises(SwarmbusError, match="called"):
         CODEC.encode(Called(1.0, ITEM, CallRecord("once", "k", value, {})))
+
+
+class Risen(Event):
+    kind: str
+    by: int
+
+
+class Fallen(Event):
+    kind: str
+    by: int
+
+
+def test_events_that_look_alike_come_back_as_the_class_they_were() -> None:
+    class Gauge(Role):
+        @on
+        async def read(self, event: Risen | Fallen) -> None: ...
+
+    table: EventTable[Event] = EventTable((CLIENT, Risen, "gauge"), (CLIENT, Fallen, "gauge"))
+    swarm = Swarm(Gauge(), table=table)
+    assert swarm.check() == []
+    codec = Codec(Topology(swarm.wiring, swarm.table))
+    for event in (Risen(kind="x", by=1), Fallen(kind="x", by=1)):
+        back = codec.decode(codec.encode(Submitted(1.0, event, "client")))
+        assert isinstance(back, Submitted)
+        assert type(back.event) is type(event)
+        assert back.event == event

@@ -351,6 +351,30 @@ async def test_nothing_is_lost_to_the_garbage_collector() -> None:
     assert (len(output.done), len(output.failed)) == (160, 40)
 
 
+async def test_what_tasks_of_a_handler_publish_arrives_whatever_is_collected(caplog: pytest.LogCaptureFixture) -> None:
+    class Worker(Role):
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int, ctx: RoleContext[PieceDone]) -> None:
+            async with anyio.create_task_group() as group:
+                try:
+                    await self.fail(piece)
+                except ValueError as error:
+                    group.start_soon(ctx.publish, PieceDone(piece=error.args[0]))
+                gc.collect()
+
+        async def fail(self, piece: int) -> None:
+            raise ValueError(piece)
+
+    gc.collect()
+    gc.freeze()  # what the other tests hold need not be looked at
+    try:
+        output = (await job_swarm(Worker()).run(JobGiven(pieces=tuple(range(200))))).output
+    finally:
+        gc.unfreeze()
+    assert output.done == tuple(range(200))
+    assert caplog.records == []  # an event loop logs what became of tasks that nobody held
+
+
 async def test_many_runs_share_a_swarm_and_nothing_crosses_or_stays() -> None:
     async with job_swarm().open() as live:
         jobs = [tuple(range(marker * 100, marker * 100 + 20)) for marker in range(20)]

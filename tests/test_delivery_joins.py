@@ -8,9 +8,24 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from support.jobs import JobDone, JobGiven, PieceDone, Worker, gatherer, job_swarm
-from swarmbus import CLIENT, Event, EventTable, Joined, Role, RoleContext, RunFailed, RunStalled, Swarm, join, on
+from support.jobs import JobDone, JobGiven, PieceDone, Worker, events_in, gatherer, job_swarm, read_all, started
+from swarmbus import (
+    CLIENT,
+    Event,
+    EventTable,
+    Joined,
+    Retry,
+    Retryable,
+    Role,
+    RoleContext,
+    RunFailed,
+    RunStalled,
+    Swarm,
+    join,
+    on,
+)
 from swarmbus.delivery.journal import MemoryJournal
+from swarmbus.models import ScriptedModel
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -92,6 +107,57 @@ async def test_one_failed_item_of_ten_fails_the_run_and_starts_nothing_more() ->
     assert started == [0, 1, 2, 3, 4]
     assert isinstance(caught.value.__cause__, ValueError)
     assert [failure.item for failure in caught.value.result.failures] == [4]
+
+
+class Stubborn(Role):
+    """Asks about its piece first; the fourth fails at each attempt."""
+
+    name = "worker"
+    retry = Retry(attempts=3, delay=0)
+
+    @on(JobGiven, each="pieces")
+    async def work(self, piece: int, ctx: RoleContext) -> PieceDone:
+        await ctx.ask(f"piece {piece}")
+        if piece == 4:
+            raise Retryable("number 4")
+        return PieceDone(piece=piece)
+
+
+async def test_a_join_that_proceeds_gets_what_nine_brought_and_why_the_tenth_failed_after_its_attempts() -> None:
+    failed: list[tuple[int, int, str]] = []
+
+    class Gatherer(Role):
+        @join(PieceDone, per=JobGiven, partial="proceed")
+        async def gather(self, job: JobGiven, pieces: Joined[PieceDone]) -> JobDone:
+            failed.extend((item.item, item.error.attempt, item.error.message) for item in pieces.failed)
+            return JobDone(done=tuple(piece.piece for piece in pieces.done))
+
+    model = ScriptedModel(["yes"] * 10)
+    result = await job_swarm(Stubborn(), Gatherer(), model=model).run(JobGiven(pieces=tuple(range(10))))
+    assert result.output.done == (0, 1, 2, 3, 5, 6, 7, 8, 9)
+    assert failed == [(4, 3, "number 4")]
+    assert len(model.requests) == 10
+
+
+async def test_a_join_that_fails_with_one_item_makes_no_further_model_call() -> None:
+    class Twice(Stubborn):
+        name = "worker"
+        concurrency = 10
+
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int, ctx: RoleContext) -> PieceDone:
+            done = await super().work(piece, ctx)
+            for _ in range(100):
+                await anyio.lowlevel.checkpoint()
+            await ctx.ask("once more")
+            return done
+
+    model = ScriptedModel(["yes"] * 20)
+    async with started(job_swarm(Twice(), model=model), JobGiven(pieces=tuple(range(10)))) as (_, run):
+        assert run.status == "failed"
+        assert len(model.requests) == 10
+    with pytest.raises(RunFailed, match=r"item 4 \(4\) \(attempt 3\): Retryable: number 4"):
+        await run.result()
 
 
 async def test_a_quorum_that_can_not_be_reached_any_more_goes_by_the_policy() -> None:
@@ -178,15 +244,15 @@ async def test_branches_of_different_length_are_merged_once(*, in_one_row: bool)
         if in_one_row
         else (("starter", Brought, "merger"), ("walker", Brought, "merger"))
     )
-    table = EventTable(
+    table: EventTable[Event] = EventTable(
         (CLIENT, Started, ("starter", "walker", "merger")),
         ("walker", LongBegun, "walker"),
         *rows,
         ("merger", Merged, CLIENT),
-        result=Merged,
     )
-    result = await Swarm(Starter(), Walker(), Merger(), table=table).run(Started())
-    assert sorted(result.output.by) == ["long", "short"]
+    async with Swarm(Starter(), Walker(), Merger(), table=table).open() as live:
+        merges = events_in(await read_all(await live.submit(Started())), Merged)
+    assert [sorted(merged.by) for merged in merges] == [["long", "short"]]
 
 
 class RoundBegun(Event):
@@ -207,19 +273,25 @@ class RoundsAsked(Event):
 
 
 class Half(Role):
-    """Does its half of a round; the late one after the other."""
+    """Does its half of a round; the late one after the other, and whether it is still wanted or not."""
 
     def __init__(self, *, late: bool) -> None:
         self.late = late
 
     @on
     async def work(self, event: RoundBegun) -> HalfDone:
-        for _ in range(5 * self.late):
-            await anyio.lowlevel.checkpoint()
+        with anyio.CancelScope(shield=True):
+            for _ in range(25 * self.late):
+                await anyio.lowlevel.checkpoint()
         return HalfDone(number=event.number, half=str(self.late))
 
 
-async def test_each_round_of_a_loop_is_merged_by_itself() -> None:
+@pytest.mark.parametrize(
+    ("quorum", "rounds"), [(None, ((1, 1), (2, 2), (3, 3))), (1, ((1,), (2,), (3,)))], ids=["all", "the first"]
+)
+async def test_each_round_of_a_loop_is_merged_by_itself(
+    quorum: int | None, rounds: tuple[tuple[int, ...], ...]
+) -> None:
     merges: list[tuple[int, ...]] = []
 
     class Referee(Role):
@@ -227,7 +299,7 @@ async def test_each_round_of_a_loop_is_merged_by_itself() -> None:
         async def start(self, event: RoundsAsked) -> RoundBegun:
             return RoundBegun(number=1)
 
-        @join(HalfDone, per=RoundBegun)
+        @join(HalfDone, per=RoundBegun, quorum=quorum)
         async def merge(self, begun: RoundBegun, halves: Joined[HalfDone]) -> RoundBegun | RoundsDone:
             merges.append(tuple(half.number for half in halves.done))
             if begun.number < 3:
@@ -242,7 +314,7 @@ async def test_each_round_of_a_loop_is_merged_by_itself() -> None:
         result=RoundsDone,
     )
     swarm = Swarm(Referee(), Half(late=False).named("early"), Half(late=True).named("late"), table=table)
-    assert (await swarm.run(RoundsAsked(rounds=3))).output.rounds == ((1, 1), (2, 2), (3, 3))
+    assert (await swarm.run(RoundsAsked(rounds=3))).output.rounds == rounds
 
 
 async def test_a_handler_of_two_events_runs_once_for_each_that_comes() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -53,7 +54,32 @@ async def test_returning_what_is_not_declared_fails_the_handler_with_the_types_n
     with pytest.raises(RunFailed) as caught:
         await worker_swarm(Worker()).run(WorkGiven())
     assert isinstance(caught.value.__cause__, PublishError)
-    assert "declares that it returns WorkDone, but returned Surprise" in str(caught.value.__cause__)
+    assert re.search(
+        r"worker\.work \(.*\.py:\d+\) declares that it returns WorkDone, but returned Surprise",
+        str(caught.value.__cause__),
+    )
+
+
+async def test_a_handler_that_publishes_what_is_not_declared_and_does_not_care_fails() -> None:
+    seen: list[str] = []
+
+    class Worker(Role):
+        concurrency = 2
+
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext[WorkSeen]) -> WorkDone:
+            await ctx.publish(Surprise())  # type: ignore[arg-type]
+            return WorkDone()
+
+        @on
+        async def see(self, event: Surprise | WorkSeen) -> None:
+            seen.append(type(event).__name__)
+
+    rows = ("worker", WorkSeen, "worker"), (CLIENT, Surprise, "worker")
+    with pytest.raises(RunFailed) as caught:
+        await worker_swarm(Worker(), *rows).run(WorkGiven())
+    assert isinstance(caught.value.__cause__, PublishError)
+    assert seen == []
 
 
 async def test_a_subclass_that_the_table_does_not_name_is_refused() -> None:
@@ -273,3 +299,83 @@ async def test_a_handler_cannot_wait_for_what_only_it_would_handle() -> None:
     with anyio.fail_after(5):
         result = await worker_swarm(Worker(), ("worker", WorkSeen, "worker")).run(WorkGiven())
     assert result.output.text == "mine"
+
+
+class Special(WorkSeen):
+    more: int = 0
+
+
+class Listener(Role):
+    """Hears the parent class alone."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, Event]] = []
+
+    @on
+    async def hear(self, event: WorkSeen) -> None:
+        self.heard.append(("hear", event))
+
+
+class Both(Listener):
+    @on
+    async def listen(self, event: Special) -> None:
+        self.heard.append(("listen", event))
+
+
+async def test_a_child_event_reaches_each_role_once_in_its_most_specific_handler_and_whole() -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven) -> tuple[Special | WorkSeen | WorkDone, ...]:
+            return (Special(text="a", more=1), WorkSeen(text="b"))
+
+    listeners = ("listener", "both")
+    table: EventTable[Event] = EventTable(
+        (CLIENT, WorkGiven, "worker"),
+        ("worker", Special, listeners),
+        ("worker", WorkSeen, listeners),
+        ("worker", WorkDone, CLIENT),
+    )
+    listener, both = Listener(), Both()
+    await Swarm(Worker(), listener, both, table=table).run(WorkGiven())
+    child, parent = Special(text="a", more=1), WorkSeen(text="b")
+    assert listener.heard == [("hear", child), ("hear", parent)]
+    assert both.heard == [("listen", child), ("hear", parent)]
+
+
+Kind = TypeVar("Kind")
+
+
+class Measured(Event, Generic[Kind]):
+    value: Kind
+
+
+async def test_each_form_of_a_generic_event_goes_to_its_own_role_and_all_to_who_takes_any() -> None:
+    heard: list[tuple[str, Any]] = []
+
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven) -> tuple[Measured[int] | Measured[str], ...]:
+            return (Measured[int](value=1), Measured[str](value="a"))
+
+    class Numbers(Role):
+        @on
+        async def hear(self, event: Measured[int]) -> None:
+            heard.append(("numbers", event.value))
+
+    class Texts(Role):
+        @on
+        async def hear(self, event: Measured[str]) -> None:
+            heard.append(("texts", event.value))
+
+    class Everything(Role):
+        @on
+        async def hear(self, event: Measured) -> None:  # type: ignore[type-arg]
+            heard.append(("everything", event.value))
+
+    table: EventTable[Event] = EventTable(
+        (CLIENT, WorkGiven, "worker"),
+        ("worker", Measured[int], ("numbers", "everything")),
+        ("worker", Measured[str], ("texts", "everything")),
+    )
+    await Swarm(Worker(), Numbers(), Texts(), Everything(), table=table).run(WorkGiven())
+    assert sorted(heard, key=str) == [("everything", "a"), ("everything", 1), ("numbers", 1), ("texts", "a")]

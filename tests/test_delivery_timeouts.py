@@ -427,3 +427,36 @@ async def test_as_many_synchronous_handlers_run_as_the_role_says_even_beside_thr
                 await run.cancel()
     finally:
         go.set()
+
+
+@pytest.mark.parametrize(
+    ("timeout", "told"),
+    [
+        (None, r"worker\.work .* ran longer than its 10 s for work_given"),
+        (5, r"no result within 5 s; busy: worker\.work for work_given 0 \(for 5 s\)"),
+    ],
+    ids=["its own limit", "the run's, which is shorter"],
+)
+async def test_a_handler_that_waits_for_its_own_queue_ends_with_its_time_and_is_named(
+    timeout: float | None, told: str
+) -> None:
+    clock, answered = FakeClock(), anyio.Event()
+
+    class Waiter(Role):
+        name = "worker"
+
+        @on(timeout=10)
+        async def work(self, event: WorkGiven, ctx: RoleContext[WorkSeen]) -> WorkDone:
+            await ctx.publish(WorkSeen())
+            await answered.wait()
+            return WorkDone()
+
+        @on
+        async def answer(self, event: WorkSeen) -> None:
+            answered.set()
+
+    swarm = worker_swarm(Waiter(), ("worker", WorkSeen, "worker"), clock=clock, retry=ONE_ATTEMPT)
+    async with started(swarm, WorkGiven(), timeout=timeout) as (_, run):
+        await clock.advance(10)
+        with pytest.raises((RunFailed, RunTimedOut), match=told):
+            await run.result()

@@ -266,6 +266,30 @@ def test_two_events_between_the_same_roles_are_two_edges() -> None:
     assert len(to_network(draw(Swarm(Twice(), table=table))).get_edge_data("role:twice", "client")) == 2
 
 
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_cycle_without_end_and_parallel_edges_are_drawn_once_each(form: str) -> None:
+    class Endless(Role):
+        @on
+        async def again(self, event: Asked | Told) -> tuple[Asked | Told, ...]: ...
+
+    class Spinning(Role):
+        @on
+        async def spin(self, event: Asked) -> Asked: ...
+
+    table: EventTable[Event] = EventTable(
+        (CLIENT, Asked, ("endless", "spinning")),
+        ("endless", Asked, ("endless", "spinning")),
+        ("endless", Told, "endless"),
+        ("spinning", Asked, "spinning"),
+    )
+    picture = draw(Swarm(Endless(), Spinning(), table=table))
+    text = FORMATS[form](picture)
+    edges = READERS[form](text)
+    assert (set(edges), len(edges)) == (edges_of_table(table), 6)
+    assert [finding.code for finding in picture.findings] == ["SB205"]
+    assert "SB205" in text
+
+
 def test_two_hundred_roles_are_drawn() -> None:
     names = tuple(f"echo_{number}" for number in range(200))
     swarm = Swarm(
