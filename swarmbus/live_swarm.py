@@ -47,7 +47,7 @@ SERIAL_WORKERS = 64
 
 
 class LiveSwarm(Generic[R]):
-    """An open swarm: takes events that start runs."""
+    """An open swarm: takes events that start runs, from the thread it was opened in; others get a `RuntimeError`."""
 
     def __init__(self, swarm: Swarm[R], group: TaskGroup, models: OpenModels, *, grace: float, attended: bool) -> None:
         self.swarm = swarm
@@ -82,6 +82,7 @@ class LiveSwarm(Generic[R]):
             SubmitError: the table does not accept the event from the client; no run was made.
             TypeError, ValueError: a time limit or an id that can't be one.
         """
+        self.bus.home.require("submit()")
         require_seconds("timeout={}", timeout, zero=True)
         if run_id is None:
             return await self._start(uuid.uuid4().hex, event, timeout, deps)
@@ -104,6 +105,7 @@ class LiveSwarm(Generic[R]):
         Raises:
             RecordError: the journal has no such run, or holds what this swarm can't read.
         """
+        self.bus.home.require("resume()")
         require_text("resume({})", run_id, "the id of a run")
         async with self._turn(run_id):
             run = self._open(run_id)
@@ -173,6 +175,7 @@ class LiveSwarm(Generic[R]):
         )
 
     def _model_of(self, role: str) -> Model:
+        self.bus.home.require("what asks a role's model")
         model = self._models.of(role)
         self._open_models.add(model)
         return model

@@ -48,7 +48,10 @@ _ERRORS: dict[EndStatus, type[RunEnded]] = {
 
 
 class Run(Generic[R]):
-    """One run of a swarm, from outside."""
+    """One run of a swarm, from outside.
+
+    As long as it goes on, its methods raise `RuntimeError` in another thread than the one the swarm was opened in.
+    """
 
     def __init__(self, bus: Bus, state: RunState) -> None:
         self._bus = bus
@@ -84,7 +87,8 @@ class Run(Generic[R]):
         The reading begins with this call and may be left at any time. A reader that falls far behind loses the oldest
         items, and never holds up the run. One that comes after the end gets the end. Each iterator is for one task.
         """
-        reading = Reading(self._state.watchers)
+        self._at_home("run.events()")
+        reading = Reading(self._state.watchers, self._bus.home)
         if self._state.ended.is_set():
             tell_end(self._state, self._ended_at())
         return reading
@@ -102,6 +106,7 @@ class Run(Generic[R]):
             RunEnded: the run is over.
             TypeError: an argument of the wrong type.
         """
+        self._at_home("run.send()")
         require("send({})", event, Event, "an event")
         require("send(..., source={})", source, (Party, External), 'CLIENT, or External("name")')
         require("send(..., cause={})", cause, (int, NoneType), "the number of an envelope")
@@ -115,6 +120,7 @@ class Run(Generic[R]):
         Raises:
             QuestionError: no such question is open, or the answer is not of the type that was asked for.
         """
+        self._at_home("run.answer()")
         ledger = self._state.ledger
         if question not in ledger.questions:
             state = "was answered already" if question in ledger.answered else "is not known"
@@ -131,6 +137,7 @@ class Run(Generic[R]):
 
     async def cancel(self, reason: str = "cancelled") -> None:
         """Cancel the run; returns when nothing of it is under way any more."""
+        self._at_home("run.cancel()")
         require("cancel({})", reason, str, "the reason as text")
         await self._bus.endings.end(self._state, "cancelled", text_of(reason))
         await self._state.ended.wait()
@@ -142,12 +149,18 @@ class Run(Generic[R]):
             RunFailed, RunStalled, RunTimedOut, RunCancelled, RunStopped, LimitReached: it ended without one; `.result`
                 holds what was finished, and the cause is the original exception where there is one.
         """
+        self._at_home("run.result()")
         await self._state.ended.wait()
         outcome = self._state.ledger.outcome
         assert outcome is not None
         if outcome.status != "done":
             self._raise(f"run {self.id} {_VERBS[outcome.status]}: {outcome.reason}")
         return self._result()
+
+    def _at_home(self, call: str) -> None:
+        """Refuse a call from another thread; of a run that is over nothing changes any more."""
+        if not self._state.ended.is_set():
+            self._bus.home.require(call)
 
     def _result(self) -> RunResult[Any]:
         ledger = self._state.ledger

@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from swarmbus.arguments import require
 from swarmbus.delivery.calllog import AttemptCalls, RunCalls
+from swarmbus.delivery.home import Home
 from swarmbus.errors import QuestionError, UnknownModel
 from swarmbus.events import Event
 from swarmbus.questions import misfit, recorded_answer
@@ -315,4 +316,4 @@ class _Alone:
             self._recorded.follow(called)
             await anyio.lowlevel.checkpoint()
 
-        return AttemptCalls(place, self._recorded.of(place), self.time, keep)
+        return AttemptCalls(place, self._recorded.of(place), self.time, keep, Home())

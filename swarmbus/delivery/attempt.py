@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
     from swarmbus.delivery.deliveries import Delivery
+    from swarmbus.delivery.home import Home
     from swarmbus.delivery.runs import RunState
     from swarmbus.delivery.transports.base import Slot
     from swarmbus.events import Event
@@ -51,14 +52,17 @@ class AttemptPort:
         prepare: Callable[[str, Event], Routes | None],
         room: Callable[[RunState, str, Event], Awaitable[None]],
         write: Callable[[RunState, Record], Awaitable[Any]],
+        *,
         time: Callable[[], float],
         monotonic: Callable[[], float],
+        home: Home,
     ) -> None:
         self.prepare = prepare
         self.room = room
         self.write = write
         self.time = time
         self.monotonic = monotonic
+        self.home = home
 
 
 class Attempt:
@@ -91,7 +95,9 @@ class Attempt:
         """The recorded calls of the delivery."""
         if self._calls is None:
             run, port, key = self.run, self._port, self.delivery.key
-            self._calls = AttemptCalls(key, run.calls.of(key), port.time, lambda called: port.write(run, called))
+            self._calls = AttemptCalls(
+                key, run.calls.of(key), port.time, lambda called: port.write(run, called), port.home
+            )
         return self._calls
 
     async def flush(self) -> None:
@@ -121,6 +127,7 @@ class Attempt:
         Raises:
             PublishError: the table does not allow it; nothing was delivered.
         """
+        self._port.home.require("ctx.publish()")
         routes = self._port.prepare(self.role, event)
         await self.flush()
         if self._published_before(event, key):
@@ -136,6 +143,7 @@ class Attempt:
 
         An answer of another type, which only a process that does not know the type takes, is asked for again.
         """
+        self._port.home.require("ctx.ask_person()")
         question = f"{self.delivery_id}?{self._questions}"
         self._questions += 1
         answers = self.delivery.answers or {}

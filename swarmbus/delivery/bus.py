@@ -10,6 +10,7 @@ from swarmbus.delivery.attempt import Attempt, AttemptPort, Handled
 from swarmbus.delivery.codec import Codec
 from swarmbus.delivery.deliveries import Delivery, MapCursor
 from swarmbus.delivery.endings import Endings
+from swarmbus.delivery.home import Home
 from swarmbus.delivery.ledger import Ledger
 from swarmbus.delivery.pacing import Pacer
 from swarmbus.delivery.pressure import Pressure
@@ -51,6 +52,7 @@ class Bus:
         grace: seconds that what is still under way gets when a run ends or the bus stops.
 
     Attributes:
+        home: the thread that everything here goes on in; who calls from outside asks it first.
         broken: what ended the bus from within, for whoever opened it to raise; else None.
     """
 
@@ -70,6 +72,7 @@ class Bus:
     ) -> None:
         self.topology = topology
         self.clock = clock
+        self.home = Home()
         self.runs: dict[str, RunState] = {}
         self.broken: BaseException | None = None
         self._transport = transport
@@ -83,7 +86,9 @@ class Bus:
         self._pressure = Pressure(topology.reach)
         self._fresh = frozenset(number for number, policy in enumerate(policies) if policy.retry.fresh)
         shared: Any = {"clock": clock, "timekeeper": self._timekeeper, "transport": transport}
-        port = AttemptPort(topology.prepare, self._room, self.write, clock.time, clock.monotonic)
+        port = AttemptPort(
+            topology.prepare, self._room, self.write, home=self.home, time=clock.time, monotonic=clock.monotonic
+        )
         durable = journal is not None
         self._supervisor = Supervisor(port, invoke, policies, give_up=self._give_up, durable=durable, **shared)
         self.endings = Endings(self.runs, self.write, grace=grace, **shared)

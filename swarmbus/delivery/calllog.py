@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from swarmbus.calls import CallKind, CallRecord
+    from swarmbus.delivery.home import Home
     from swarmbus.records import DeliveryKey, Record
 
     Kept = dict[tuple[CallKind, str], list[CallRecord]]
@@ -57,6 +58,7 @@ class AttemptCalls:
         kept: Kept,
         time: Callable[[], float],
         write: Callable[[Called], Awaitable[None]],
+        home: Home,
     ) -> None:
         self._delivery = delivery
         self._kept = {key: tuple(calls) for key, calls in kept.items()}
@@ -64,6 +66,7 @@ class AttemptCalls:
         self._noted: list[CallRecord] = []
         self._time = time
         self._write = write
+        self._home = home
 
     def find(self, kind: CallKind, key: str) -> CallRecord | None:
         """Return the record for the next occurrence of this key, or None."""
@@ -79,6 +82,7 @@ class AttemptCalls:
 
     async def recorded(self, kind: CallKind, key: str) -> CallRecord | None:
         """Return the record for the next occurrence of this key, or None where the call has yet to be made."""
+        self._home.require("what a handler awaits of its context")
         if self._noted:
             await self.flush()
         return self.find(kind, key)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from swarmbus.delivery.effects import Effects
+    from swarmbus.delivery.home import Home
     from swarmbus.delivery.runs import RunState
     from swarmbus.delivery.topology import Topology
     from swarmbus.records import Record
@@ -77,7 +78,8 @@ class Watcher:
 class Reading:
     """An iterator over what a watcher is shown, from when it was made; the watcher leaves when it is let go."""
 
-    def __init__(self, watchers: list[Watcher]) -> None:
+    def __init__(self, watchers: list[Watcher], home: Home) -> None:
+        self._home = home
         self._watchers = watchers
         self._watcher = Watcher()
         watchers.append(self._watcher)
@@ -86,6 +88,7 @@ class Reading:
         return self
 
     async def __anext__(self) -> Any:
+        self._home.require("the iterator of run.events()")
         if self._watcher.exhausted:
             raise StopAsyncIteration
         return await self._watcher.get()
