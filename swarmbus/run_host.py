@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from swarmbus.arguments import require_manager
-from swarmbus.delivery.supervisor import raised_by
 from swarmbus.messages import Usage
 from swarmbus.run_memory import RunMemory
-from swarmbus.task_groups import singly
+from swarmbus.task_groups import raised_by, singly
 from swarmbus.text import error_text
 from swarmbus.thinking.limits import Limits
 from swarmbus.thinking.prices import price_of

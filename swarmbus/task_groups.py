@@ -1,16 +1,18 @@
-"""Task groups whose errors come out as they were raised: what happened once is told once, without a group around it."""
+"""Tasks whose errors come out as they were raised: what happened once is told once, without a group around it."""
 
 from __future__ import annotations
 
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 
     from anyio.abc import TaskGroup
+
+T = TypeVar("T")
 
 
 def lone(error: BaseException) -> BaseException:
@@ -35,6 +37,39 @@ def singly() -> Iterator[None]:
     else:
         return
     raise only
+
+
+async def raised_by(work: Awaitable[Any]) -> BaseException | None:
+    """Let something do its work, and return what it raised; only being stopped passes through."""
+    try:
+        await work
+    except (anyio.get_cancelled_exc_class(), GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001  # whatever it is, who asked deals with it
+        return error
+    return None
+
+
+async def side_by_side(function: Callable[[T], Awaitable[None]], values: Iterable[T]) -> None:
+    """Call an async function with each value, all at a time.
+
+    Raises:
+        BaseException: the first error of one of them, as it was raised; it stops the others.
+    """
+    first: BaseException | None = None
+
+    async def call(value: T) -> None:
+        nonlocal first
+        error = await raised_by(function(value))
+        if error is not None:
+            first = first or error
+            group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        for value in values:
+            group.start_soon(call, value)
+    if first is not None:
+        raise first
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from swarmbus.errors import AgentStopped, ServerFault
-from swarmbus.messages import AssistantMessage, ModelRequest, ToolMessage, UserMessage
+from swarmbus.messages import AssistantMessage, Message, ModelRequest, ToolMessage, UserMessage
 from swarmbus.thinking.agent import Agent, AgentResult
 from swarmbus.thinking.hooks import Hooks
 from swarmbus.thinking.limits import Limits
@@ -233,6 +233,16 @@ async def test_a_stream_raises_what_ended_the_run() -> None:
     with pytest.raises(ServerFault):
         await watch()
     assert sentence(events) == "ATMmta"
+
+
+async def test_what_a_stream_raises_keeps_its_cause() -> None:
+    def broken(messages: object) -> list[Message]:
+        raise RuntimeError("oh")
+
+    with pytest.raises(AgentStopped) as caught:
+        async for _ in Agent(ScriptedModel(["x"]), hooks=Hooks(transform_context=broken)).stream("go"):
+            pass
+    assert isinstance(caught.value.__cause__, RuntimeError)
 
 
 async def test_leaving_a_stream_cancels_the_run() -> None:

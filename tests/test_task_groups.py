@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import anyio
+import anyio.lowlevel
 import pytest
 
-from swarmbus.task_groups import background, lone, singly
+from swarmbus.task_groups import background, lone, raised_by, side_by_side, singly
 
 pytestmark = pytest.mark.anyio
 
@@ -37,6 +38,51 @@ def test_the_only_error_takes_the_place_of_its_group() -> None:
     with pytest.raises(ValueError, match="own") as caught, singly():
         raise ExceptionGroup("outer", [OWN])
     assert caught.value is OWN
+
+
+async def test_what_goes_on_side_by_side_has_all_ended_with_the_call() -> None:
+    met = anyio.Event()
+    ended: list[str] = []
+
+    async def meet(name: str) -> None:
+        if name == "last":
+            met.set()
+        await met.wait()
+        ended.append(name)
+
+    await side_by_side(meet, ["first", "last"])
+    assert sorted(ended) == ["first", "last"]
+
+
+@pytest.mark.parametrize("error", [OWN, SystemExit(3)], ids=repr)
+async def test_the_first_error_stops_the_others_and_comes_out_as_it_is(error: BaseException) -> None:
+    stopped: list[str] = []
+
+    async def work(name: str) -> None:
+        if name == "bad":
+            await anyio.wait_all_tasks_blocked()
+            raise error
+        try:
+            await anyio.sleep_forever()
+        finally:
+            stopped.append(name)
+
+    with pytest.raises(type(error)) as caught:
+        await side_by_side(work, ["good", "bad", "better"])
+    assert caught.value is error
+    assert sorted(stopped) == ["better", "good"]
+
+
+async def test_what_is_raised_is_told_and_being_stopped_passes_through() -> None:
+    async def fail() -> None:
+        raise OWN
+
+    assert await raised_by(fail()) is OWN
+    assert await raised_by(anyio.lowlevel.checkpoint()) is None
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await raised_by(anyio.sleep_forever())
+    assert scope.cancelled_caught
 
 
 async def test_what_goes_on_in_the_background_ends_with_the_block() -> None:

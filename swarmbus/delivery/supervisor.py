@@ -17,10 +17,11 @@ from swarmbus.delivery.blocking import Stretches
 from swarmbus.delivery.endings import describe
 from swarmbus.errors import RoleError
 from swarmbus.records import Committed, ErrorInfo, Failed, Started
+from swarmbus.task_groups import raised_by
 from swarmbus.text import error_text, text_of, traceback_text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from swarmbus.delivery.attempt import AttemptPort, Handled
     from swarmbus.delivery.clock import Clock
@@ -41,17 +42,6 @@ class Policy:
 
     retry: Retry
     timeout: float
-
-
-async def raised_by(work: Awaitable[Any]) -> BaseException | None:
-    """Let what is the user's own do its work, and return what it raised; only being stopped passes through."""
-    try:
-        await work
-    except (anyio.get_cancelled_exc_class(), GeneratorExit):
-        raise
-    except BaseException as error:  # noqa: BLE001  # whatever it is, somebody records it
-        return error
-    return None
 
 
 class Supervisor:

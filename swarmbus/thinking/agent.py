@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, get_args, overload
+from typing import TYPE_CHECKING, Any, Generic, get_args, overload
 
 import anyio
 from anyio import lowlevel
@@ -25,8 +24,8 @@ from swarmbus.messages import (
     Usage,
     UserMessage,
 )
-from swarmbus.task_groups import background
 from swarmbus.text import clean_text
+from swarmbus.thinking.agent_stream import AgentStream
 from swarmbus.thinking.conversation import Conversation
 from swarmbus.thinking.hooks import NO_HOOKS, Hooks
 from swarmbus.thinking.limits import DEFAULT_LIMITS, Limits, Repetition
@@ -40,10 +39,6 @@ from swarmbus.thinking.recording import Recorder
 from swarmbus.thinking.tools import toolset
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-    from anyio.streams.memory import MemoryObjectReceiveStream
-
     from swarmbus.calls import CallLog
     from swarmbus.messages import Content
     from swarmbus.thinking.limits import Spending, StopReason
@@ -279,68 +274,3 @@ def _clean(prompt: Content) -> Content:
     return tuple(
         replace(part, text=clean_text(part.text)[0]) if isinstance(part, TextPart) else part for part in prompt
     )
-
-
-class AgentStream:
-    """The loop events of one run, as they happen; the run is over when the iteration is.
-
-    Attributes:
-        result: what came of the run, once it is over.
-    """
-
-    def __init__(self, start: Callable[[Observer], Awaitable[AgentResult[Any]]]) -> None:
-        self._start = start
-        self._opened: AbstractAsyncContextManager[AsyncIterator[LoopEvent]] | None = None
-        self.result: AgentResult[Any] | None = None
-
-    async def __aenter__(self) -> AsyncIterator[LoopEvent]:
-        assert self._opened is None
-        self._opened = self._open()
-        return await self._opened.__aenter__()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool | None:
-        assert self._opened is not None
-        return await self._opened.__aexit__(kind, error, traceback)
-
-    async def __aiter__(self) -> AsyncIterator[LoopEvent]:
-        async with self as events:
-            async for event in events:
-                yield event
-
-    @asynccontextmanager
-    async def _open(self) -> AsyncIterator[AsyncIterator[LoopEvent]]:
-        send, receive = anyio.create_memory_object_stream[Any](float("inf"))
-        failure: list[Exception] = []
-
-        async def watch() -> None:
-            with send:
-                try:
-                    self.result = await self._start(send.send_nowait)
-                except Exception as error:  # noqa: BLE001  # raised to whoever iterates, without a group around it
-                    failure.append(error)
-
-        async with background() as group:
-            group.start_soon(watch)
-            with receive:
-                yield _Events(receive, failure)
-
-
-class _Events:
-    """The events as they come in, then the error that ended the run, if one did."""
-
-    def __init__(self, receive: MemoryObjectReceiveStream[LoopEvent], failure: list[Exception]) -> None:
-        self._receive = receive
-        self._failure = failure
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> LoopEvent:
-        try:
-            return await self._receive.receive()
-        except anyio.EndOfStream:
-            if self._failure:
-                raise self._failure[0] from None
-            raise StopAsyncIteration from None

@@ -16,6 +16,7 @@ from anyio import CancelScope, from_thread, to_thread
 
 from swarmbus.errors import ToolError
 from swarmbus.messages import ToolCall
+from swarmbus.task_groups import side_by_side
 from swarmbus.text import clean_text
 from swarmbus.thinking.cancellation import being_cancelled
 from swarmbus.thinking.hooks import Allow, Block, Change, HookFailed, ask_hook
@@ -74,29 +75,11 @@ class Batch:
                     self._start(position)
                     await self._answer(position)
             elif waiting:
-                await self._run_side_by_side(waiting)
+                for position in waiting:
+                    self._start(position)
+                await side_by_side(self._answer, waiting)
         finally:
             self._complete()
-
-    async def _run_side_by_side(self, waiting: Sequence[int]) -> None:
-        escaped: list[BaseException] = []
-
-        async def answer(position: int) -> None:
-            try:
-                await self._answer(position)
-            except anyio.get_cancelled_exc_class():
-                raise
-            except BaseException as error:  # noqa: BLE001  # goes on below, without a group around it
-                escaped.append(error)
-                group.cancel_scope.cancel()
-
-        for position in waiting:
-            self._start(position)
-        async with anyio.create_task_group() as group:
-            for position in waiting:
-                group.start_soon(answer, position)
-        if escaped:
-            raise escaped[0]
 
     def _start(self, position: int) -> None:
         self._started[position] = time.monotonic()
