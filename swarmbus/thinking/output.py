@@ -53,10 +53,7 @@ class Output(Generic[T]):
         name = re.sub(r"\W+", "_", getattr(form, "__name__", "answer")).strip("_") or "answer"
         self.spec = OutputSpec(name[:60], schema)
         self.tool = ToolSpec(ANSWER_TOOL, "Give the final answer. Call it once, when the work is done.", schema)
-        self.instruction = (
-            "Give the final answer as JSON alone, without any other text, matching this JSON schema:\n"
-            + json.dumps(schema, ensure_ascii=False)
-        )
+        self.instruction = instruction(self.spec)
 
     def parse(self, text: str) -> T:
         """Return the answer that a text holds: as JSON, in a code fence, between prose, or as plain words.
@@ -79,6 +76,12 @@ class Output(Generic[T]):
         if self.wrapped and isinstance(value, dict) and set(value) == {RESULT_FIELD}:
             value = value[RESULT_FIELD]
         return self._adapter.validate_json(pydantic_core.to_json(value))
+
+
+def instruction(spec: OutputSpec) -> str:
+    """Return what a model is told about the form of its answer, where nothing else makes it keep to that."""
+    schema = json.dumps(spec.schema, ensure_ascii=False)
+    return f"Give the final answer as JSON alone, without any other text, matching this JSON schema:\n{schema}"
 
 
 def output_for(form: Any, call: str = "output={}") -> Output[Any] | None:

@@ -30,6 +30,7 @@ from swarmbus.messages import (
     Usage,
     UserMessage,
 )
+from swarmbus.thinking.output import instruction
 
 if TYPE_CHECKING:
     from swarmbus.thinking.models.servers import ServerFamily
@@ -65,9 +66,7 @@ def request_body(
             "json_schema": {"name": request.output.name, "schema": request.output.schema, "strict": False},
         }
         if "response_format" in refused:
-            schema = json.dumps(request.output.schema, ensure_ascii=False)
-            form = f"Give the final answer as JSON alone, matching this JSON schema:\n{schema}"
-            messages.insert(0, SystemMessage(form))
+            messages.insert(0, SystemMessage(instruction(request.output)))
     if request.tools:
         body["tools"] = [
             {
