@@ -128,22 +128,18 @@ class RoleWiring:
     Attributes:
         name: name of the role.
         cls: its class.
-        docstring: what the class says of itself.
         handlers: its handlers, inherited ones first.
         state: its `State`, if it has one.
         concurrency: deliveries at a time.
         tools: the tools it lists.
-        instance: the role itself.
     """
 
     name: str
     cls: type
-    docstring: str | None
     handlers: tuple[HandlerWiring, ...]
     state: type[BaseModel] | None
     concurrency: int
     tools: tuple[Any, ...]
-    instance: Any
 
 
 def read_role(role: ReadableRole, *, timeout: float | None = None, retry: Retry | None = None) -> RoleWiring:
@@ -168,12 +164,10 @@ def read_role(role: ReadableRole, *, timeout: float | None = None, retry: Retry 
     return RoleWiring(
         name=role.name,
         cls=cls,
-        docstring=inspect.getdoc(cls),
         handlers=tuple(handlers),
         state=getattr(role, "State", None),
         concurrency=role.concurrency,
         tools=tuple(role.tools),
-        instance=role,
     )
 
 

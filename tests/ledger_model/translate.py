@@ -31,7 +31,6 @@ def _event_classes() -> dict[str, type[Event]]:
 
 EVENTS = _event_classes()
 _PARTIES = {CLIENT: table.CLIENT, SYSTEM: table.SYSTEM}
-_SOMEBODY = Role()
 
 
 def event_of(fact: Fact) -> Event:
@@ -66,12 +65,10 @@ def _role(name: str, handlers: list[Handler]) -> RoleWiring:
     return RoleWiring(
         name=name,
         cls=Role,
-        docstring=None,
         handlers=tuple(map(_wiring, handlers)),
         state=None,
         concurrency=1,
         tools=(),
-        instance=_SOMEBODY,
     )
 
 
