@@ -96,6 +96,11 @@ CODES: dict[str, Code] = {
         "error",
         "`key` or `expect` of a join names a field that does not exist, or `expect` one that holds no sequence.",
     ),
+    "SB308": Code(
+        "join does not wait for outside",
+        "warning",
+        "A contribution can follow from what an outside program answers, and the join fires without waiting for it.",
+    ),
     "SB401": Code(
         "tool without declared effects",
         "warning",

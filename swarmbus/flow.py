@@ -12,7 +12,7 @@ from swarmbus.events import Event
 from swarmbus.fields import bare, describe, members
 from swarmbus.reach import Reach
 from swarmbus.results import Finding
-from swarmbus.table import is_event, row_text
+from swarmbus.table import External, is_event, row_text
 from swarmbus.text import did_you_mean
 from swarmbus.wiring import HandlerWiring
 from swarmbus.wording import placed
@@ -138,18 +138,52 @@ def _fits(given: Any, wanted: tuple[Any, ...]) -> bool:
 
 
 def joins_out_of_reach(swarm: Reach) -> Iterator[Finding]:
-    """SB303: nothing below the opener publishes the contribution."""
+    """SB303, SB308: a contribution that nothing below the opener publishes, or that an outside program may bring."""
     for join in _joins(swarm):
         assert join.opener is not None
         below = swarm.openers_scope(join.opener).values()
         for contribution in join.accepts if swarm.is_given(join) else ():
-            if not any(_contributes(swarm, handler, contribution, join) for handler in below):
+            inside = any(_contributes(swarm, handler, contribution, join) for handler in below)
+            outside = _answering(swarm, join, contribution)
+            place = {"role": join.role, "event": contribution.__name__, "where": join.where}
+            if not inside:
                 told = (
                     f"{join.qualified} joins {contribution.__name__} per {join.opener.__name__}, but nothing that "
                     f"{join.opener.__name__} leads to publishes {contribution.__name__} to {join.role}"
                 )
                 hint = f"name in per= an event from which {contribution.__name__} follows, or add the missing row"
-                yield finding("SB303", told, hint, role=join.role, event=contribution.__name__, where=join.where)
+                if outside is not None:
+                    told += f"; it follows from what {outside.name} answers, for which a join does not wait"
+                yield finding("SB303", told, hint if outside is None else _WAIT_FOR_OUTSIDE, **place)
+            elif outside is not None:
+                told = (
+                    f"{join.qualified} does not wait for {contribution.__name__} that follows from what {outside.name} "
+                    "answers: once nothing within the swarm can publish it any more, it fires"
+                )
+                yield finding("SB308", told, _WAIT_FOR_OUTSIDE, **place)
+
+
+_WAIT_FOR_OUTSIDE = (
+    "ask with ctx.ask_person, which keeps the delivery open until run.answer, or count the answers in a role's State"
+)
+
+
+def _answering(swarm: Reach, join: HandlerWiring, contribution: type[Event]) -> External | None:
+    """Return a program outside that gets an event below a join's opener and whose answer can bring a contribution."""
+    assert join.opener is not None
+    rows = [entry for entry in swarm.entries if issubclass(entry.event, join.opener)]
+    for handler in swarm.openers_scope(join.opener).values():
+        rows += swarm.published(handler)
+    asked = {party for entry in rows for party in entry.handlers if isinstance(party, External)}
+    for entry in swarm.entries:
+        program = next((party for party in entry.publishers if party in asked), None)
+        if not isinstance(program, External) or issubclass(entry.event, join.opener):
+            continue
+        taking = [step.handler for step in swarm.receivers(entry) if step.handler.kind == "on" or step.opens]
+        direct = join.role in entry.handlers and issubclass(entry.event, contribution)
+        if direct or any(_contributes(swarm, each, contribution, join) for each in swarm.below(taking).values()):
+            return program
+    return None
 
 
 def _contributes(swarm: Reach, handler: HandlerWiring, contribution: type[Event], join: HandlerWiring) -> bool:

@@ -179,7 +179,9 @@ def join(
 ) -> Callable[[H], H]:
     """Make a method of a role handle many events at once, when no more of them can come.
 
-    The method takes the opener and the `Joined` contributions.
+    The method takes the opener and the `Joined` contributions. A join waits for all that goes on below its opener, a
+    timer and a question to a person included, but not for what the client or an outside program may yet send: that
+    counts for it only while it waits anyway.
 
     Args:
         events: the contributions.

@@ -99,12 +99,14 @@ class Run(Generic[R]):
         Args:
             event: of a class that the table lets the source publish.
             source: who publishes it.
-            cause: the number of an envelope that left the swarm; the event then enters that one's scope.
+            cause: the number of an envelope that left the swarm, as `events()` shows it; the event then enters that
+                one's scope: what follows counts for the joins there that are still open, though none waits for it.
 
         Raises:
             PublishError: the table does not allow it.
             RunEnded: the run is over.
             TypeError: an argument of the wrong type.
+            ValueError: no envelope of that number left the swarm.
         """
         self._at_home("run.send()")
         require("send({})", event, Event, "an event")
@@ -112,6 +114,10 @@ class Run(Generic[R]):
         require("send(..., cause={})", cause, (int, NoneType), "the number of an envelope")
         if self._state.ledger.outcome is not None:
             self._raise(f"run {self.id} is over: {self._state.ledger.outcome.status}")
+        outside = self._state.ledger.outside
+        if cause is not None and cause not in outside:
+            left = ", ".join(map(str, outside)) or "none"
+            raise ValueError(f"send(..., cause={cause}) takes an envelope that left the swarm; those that did: {left}")
         await self._bus.send(self._state, event, source.address, cause)
 
     async def answer(self, question: str, value: Any) -> None:

@@ -594,6 +594,62 @@ def test_a_join_whose_event_does_not_follow_from_its_opener() -> None:
     assert "nothing that StepDone leads to publishes TaskPlanned to aggregator" in found.message
 
 
+class Clerk(Role):
+    """Asks outside about each step, and may know the answer itself."""
+
+    name = "executor"
+
+    @on(TaskPlanned, each="steps")
+    async def work(self, step: str) -> Asked | StepDone: ...
+
+    @on
+    async def take(self, event: Summarised) -> StepDone: ...
+
+
+class Caller(Clerk):
+    """Has all its answers from outside."""
+
+    name = "executor"
+
+    @on(TaskPlanned, each="steps")
+    async def work(self, step: str) -> Asked: ...
+
+
+@pytest.mark.parametrize(
+    ("executor", "code", "severity", "told"),
+    [
+        (Caller(), "SB303", "error", "it follows from what desk answers, for which a join does not wait"),
+        (
+            Clerk(),
+            "SB308",
+            "warning",
+            "aggregator.write does not wait for StepDone that follows from what desk answers",
+        ),
+    ],
+    ids=["all from outside", "some from outside"],
+)
+def test_a_join_does_not_wait_for_answers_from_outside(executor: Role, code: str, severity: str, told: str) -> None:
+    desk = External("desk")
+    out, back = ("executor", Asked, desk), (desk, Summarised, "executor")
+    (found,) = findings(Planner(), executor, Aggregator(), out=out, back=back)
+    assert (found.code, found.severity, found.event) == (code, severity, "StepDone")
+    assert told in found.message
+    assert "ctx.ask_person" in str(found.hint)
+
+
+def test_an_outside_program_that_opens_the_join_itself_is_no_answer() -> None:
+    desk = External("desk")
+    out, back = ("executor", Asked, desk), (desk, TaskPlanned, ("executor", "aggregator"))
+
+    class Worker(Role):
+        name = "executor"
+
+        @on(TaskPlanned, each="steps")
+        async def work(self, step: str) -> Asked | StepDone: ...
+
+    assert findings(Planner(), Worker(), Aggregator(), out=out, back=back) == []
+
+
 def test_nothing_follows_from_a_handler_that_a_nearer_one_stands_before() -> None:
     class Shadowed(Role):
         name = "executor"

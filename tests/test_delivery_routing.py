@@ -1,4 +1,4 @@
-"""Who gets an event where user code decides that, and what that code may return."""
+"""Where an event goes: what the user code that decides it may return, and what an event from outside may answer."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support.jobs import WorkDone, WorkGiven, WorkSeen, worker_swarm
-from swarmbus import Joined, Role, join, on
+from support.jobs import WorkDone, WorkGiven, WorkSeen, started, worker_swarm
+from swarmbus import CLIENT, Event, External, Joined, Role, join, on
 from swarmbus.errors import PublishError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+class Answered(Event):
+    text: str = ""
 
 
 async def awaited(value: object) -> object:
@@ -78,3 +82,25 @@ async def test_items_and_promised_keys_come_as_a_sequence(returned: Callable[[Wo
     for option, swarm in {"each": worker_swarm(Mapped()), "expect": worker_swarm(Promised(), row)}.items():
         with pytest.raises(PublishError, match=rf"`{option}` of worker.work .* this work_given, returned {told}"):
             await swarm.run(WorkGiven(text="ab"))
+
+
+DESK = External("desk")
+
+
+@pytest.mark.parametrize("cause", [0, 2, 99, -1])
+async def test_an_answer_from_outside_names_an_envelope_that_left_the_swarm(cause: int) -> None:
+    class Worker(Role):
+        @on
+        async def ask(self, event: WorkGiven) -> WorkSeen | None:
+            return WorkSeen() if event.text == "ask" else None
+
+        @on
+        async def take(self, event: Answered) -> WorkDone:
+            return WorkDone(text=event.text)
+
+    rows = ("worker", WorkSeen, DESK), (DESK, Answered, "worker"), (CLIENT, Answered, "worker")
+    async with started(worker_swarm(Worker(), *rows), WorkGiven(text="ask")) as (_, run):
+        with pytest.raises(ValueError, match=rf"cause={cause}\) takes an envelope that left .*; those that did: 1$"):
+            await run.send(Answered(), source=DESK, cause=cause)
+        await run.send(Answered(text="yes"), source=DESK, cause=1)
+        assert (await run.result()).output.text == "yes"
