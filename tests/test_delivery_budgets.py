@@ -1,6 +1,8 @@
-"""What one run may use up: model calls, tokens, time and hops."""
+"""What one run may use up: model calls, tokens, time and hops; and which limits one question of a role has."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import anyio
 import pytest
@@ -8,10 +10,25 @@ import pytest
 from support.clock import FakeClock
 from support.jobs import JobGiven, PieceDone, WorkDone, WorkGiven, job_swarm, started, worker_swarm
 from support.prices import know_prices
-from swarmbus import CLIENT, Budget, Event, EventTable, LimitReached, Retry, Retryable, Role, RoleContext, Swarm, on
+from swarmbus import (
+    CLIENT,
+    AgentStopped,
+    Budget,
+    Event,
+    EventTable,
+    LimitReached,
+    Limits,
+    Retry,
+    Retryable,
+    Role,
+    RoleContext,
+    RunFailed,
+    Swarm,
+    on,
+)
 from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.messages import AssistantMessage, ModelReply, Usage
-from swarmbus.models import ScriptedModel
+from swarmbus.models import ScriptedModel, call
 
 
 class Asker(Role):
@@ -156,3 +173,23 @@ async def test_a_circle_without_end_is_ended_by_its_hops(budget: Budget | None, 
     )
     with pytest.raises(LimitReached, match=f"lapped is {laps + 1} hops from the start, the limit is {laps}"):
         await Swarm(Runner(), table=table, budget=budget).run(WorkGiven())
+
+
+@pytest.mark.parametrize(
+    ("swarms", "own", "asked", "requests"),
+    [(4, None, {}, 4), (4, 3, {}, 3), (4, 3, {"limits": Limits(turns=2)}, 2)],
+    ids=["the swarm's", "the role's", "the question's"],
+)
+async def test_the_nearest_limits_count(swarms: int, own: int | None, asked: dict[str, Any], requests: int) -> None:
+    class Worker(Role):
+        limits = None if own is None else Limits(turns=own)
+
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            return WorkDone(text=await ctx.ask("go", **asked))
+
+    model = ScriptedModel([call(f"tool_{number}") for number in range(9)])
+    with pytest.raises(RunFailed, match=f"{requests} turns") as caught:
+        await worker_swarm(Worker(), model=model, limits=Limits(turns=swarms)).run(WorkGiven())
+    assert isinstance(caught.value.__cause__, AgentStopped)
+    assert (caught.value.__cause__.reason, len(model.requests)) == ("turns", requests)

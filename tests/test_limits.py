@@ -34,6 +34,45 @@ async def stopped(script: list[Any], **limits: Any) -> tuple[AgentStopped, Scrip
     return caught.value, model
 
 
+def test_an_agent_is_limited_where_nothing_is_said() -> None:
+    assert Limits() == Limits(
+        turns=20,
+        tokens=150_000,
+        usd=None,
+        seconds=600,
+        tool_calls=None,
+        tool_timeout=60,
+        idle_timeout=60,
+        repeated_calls=3,
+        errors_per_tool=3,
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "reason", "told"),
+    [
+        ([call("fetch", page=1)] * 9, "repeated_calls", 'fetch({"page": 1}) failed 3 times'),
+        ([call("fetch", page=n) for n in range(9)], "errors_per_tool", "fetch failed in 3 turns running"),
+        ([call("count", n=1)] * 9, "repeated_results", 'count({"n": 1}) brought the same result 3 times'),
+    ],
+    ids=["same-call-fails", "reworded-call-fails", "same-result"],
+)
+async def test_a_model_that_turns_in_circles_is_stopped_the_third_time(
+    script: list[Any], reason: str, told: str
+) -> None:
+    @tool
+    async def fetch(page: int) -> str:
+        """Fetch a page."""
+        raise LookupError("no such page")
+
+    model = ScriptedModel(script)
+    with pytest.raises(AgentStopped) as caught:
+        await Agent(model, tools=[count, fetch]).run("go")
+    assert (caught.value.reason, len(model.requests)) == (reason, 3)
+    assert str(caught.value).endswith(told)
+    assert [message.role for message in caught.value.messages] == ["user", *["assistant", "tool"] * 3]
+
+
 async def test_the_last_turn_asks_for_the_answer_without_tools() -> None:
     model = ScriptedModel([call("count", n=1), call("count", n=2), "what I have"])
     result = await Agent(model, tools=[count], limits=Limits(turns=3)).run("go")
