@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,13 +17,14 @@ from swarmbus.messages import (
     ModelReply,
     ModelRequest,
     StreamPart,
+    SystemMessage,
     ToolCall,
     ToolMessage,
     Usage,
     UserMessage,
 )
 from swarmbus.thinking.agent import Agent
-from swarmbus.thinking.hooks import Block, Change, Hooks, NextTurn
+from swarmbus.thinking.hooks import Block, Change, Hooks, NextTurn, Progress
 from swarmbus.thinking.limits import Limits
 from swarmbus.thinking.loop_events import LoopEvent, ToolExecutionEnd
 from swarmbus.thinking.models.base import ModelProfile
@@ -34,6 +36,7 @@ from swarmbus.thinking.tools import ToolContext, read_result, tool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.anyio
 
@@ -67,6 +70,51 @@ async def test_a_tool_call_is_answered_and_the_model_asked_again() -> None:
     )
     for request in model.requests:
         valid(request)
+
+
+async def test_what_one_tool_found_is_what_another_is_used_for(tmp_path: Path) -> None:
+    note = tmp_path / "note.txt"
+
+    @tool
+    async def look_up(project: str) -> dict[str, str]:
+        """Look up a project."""
+        return {"owner": "Zoë", "state": "late"}
+
+    @tool
+    async def remind(owner: str, text: str) -> str:
+        """Remind an owner."""
+        note.write_text(f"{owner}: {text}", encoding="utf-8")
+        return "sent"
+
+    def decide(request: ModelRequest) -> ToolCall:
+        found = json.loads(results(request)[0][0])
+        return call("remind", owner=found["owner"], text=f"you are {found['state']}")
+
+    model = ScriptedModel([call("look_up", project="North"), decide, "Zoë was reminded."])
+    result = await Agent(model, "Be polite.", [look_up, remind]).run("See to the project North.")
+    assert note.read_text(encoding="utf-8") == "Zoë: you are late"
+    assert (result.stop_reason, result.messages[-1]) == ("done", AssistantMessage("Zoë was reminded."))
+    used = [
+        wish.name for message in result.messages if isinstance(message, AssistantMessage) for wish in message.tool_calls
+    ]
+    assert used == ["look_up", "remind"]
+    for number, request in enumerate(model.requests):
+        assert request.messages == (SystemMessage("Be polite."), *result.messages[: 1 + 2 * number])
+        assert [spec.name for spec in request.tools] == ["look_up", "remind"]
+
+
+@pytest.mark.parametrize("arguments", ["", " ", "{}"], ids=["empty", "blank", "empty-object"])
+async def test_no_arguments_are_an_empty_object(arguments: str) -> None:
+    @tool
+    async def tell_time() -> str:
+        """Tell the time."""
+        return "noon"
+
+    model = ScriptedModel([ToolCall("a", "tell_time", arguments), "done"])
+    await Agent(model, tools=[tell_time]).run("go")
+    assert results(model.requests[-1]) == [("noon", True)]
+    sent = request_body(model.requests[-1], "m", SERVERS["generic"])["messages"][1]
+    assert sent["tool_calls"][0]["function"] == {"name": "tell_time", "arguments": "{}"}
 
 
 async def test_every_call_has_its_result_whatever_is_wrong_with_it(caplog: pytest.LogCaptureFixture) -> None:
@@ -119,7 +167,9 @@ async def test_calls_run_side_by_side_and_go_back_in_order() -> None:
 
     model = ScriptedModel([[call("step", name=name) for name in ("first", "second", "third")], "done"])
     await Agent(model, tools=[step], on_event=note).run("go")
-    assert [ok for _, ok in results(model.requests[-1])] == [True, False, True]
+    valid(model.requests[-1])
+    first, second, third = results(model.requests[-1])
+    assert (first, second[1], third) == (("first", True), False, ("third", True))
     assert ends.index('{"name": "third"}') < ends.index('{"name": "first"}')
 
 
@@ -736,6 +786,28 @@ async def test_a_hook_stops_the_loop() -> None:
     with pytest.raises(AgentStopped) as caught:
         await Agent(ScriptedModel([call("add", a=1, b=2)]), tools=[add], hooks=hooks).run("go")
     assert caught.value.reason == "should_stop"
+
+
+async def test_a_hook_stops_the_loop_when_the_work_is_done_whatever_the_model_says() -> None:
+    rows: list[int] = []
+    seen: list[tuple[int, int, object]] = []
+
+    @tool
+    async def write(row: int) -> str:
+        """Write a row."""
+        rows.append(row)
+        return "written"
+
+    def is_done(progress: Progress) -> bool:
+        seen.append((progress.turn, progress.usage.calls, progress.messages[-1].content))
+        return len(progress.deps) == 2
+
+    model = ScriptedModel([call("write", row=row) for row in range(9)])
+    with pytest.raises(AgentStopped) as caught:
+        await Agent(model, tools=[write], deps=rows, hooks=Hooks(should_stop=is_done)).run("go")
+    assert (caught.value.reason, rows) == ("should_stop", [0, 1])
+    assert seen == [(1, 1, "written"), (2, 2, "written")]
+    assert caught.value.messages[-1] == ToolMessage("call_2_1", "write", "written")
 
 
 async def test_a_hook_that_raises_is_a_stop_and_never_a_hang() -> None:

@@ -214,6 +214,11 @@ def test_a_result_is_always_text(data: object, text: str) -> None:
     assert ToolResult.returned(data).text == text
 
 
+def test_the_text_of_a_failure_says_so_and_stays_readable() -> None:
+    text = '{"ok":false,"error":"raised","message":"Zoë is not here"}'
+    assert ToolResult.failed("raised", "Zoë is not here").text == text
+
+
 def test_returned_failed_and_not_run_are_told_apart() -> None:
     results = [ToolResult.returned(""), ToolResult.failed("raised", "x"), ToolResult.failed("blocked", "x")]
     assert [result.outcome for result in results] == ["returned", "failed", "not_run"]
@@ -224,3 +229,21 @@ def test_a_cut_result_can_be_read_on() -> None:
     assert read_result("h", context, start=3, length=4) == "characters 3 to 7 of 10:\n3456"
     with pytest.raises(ToolError, match="no cut result has the handle 'x'"):
         read_result("x", context)
+
+
+def test_each_form_of_the_decorator_knows_what_is_local_around_the_function() -> None:
+    class Local(BaseModel):
+        size: int
+
+    @tool
+    def bare(given: Local) -> int:
+        """Take it."""
+        return given.size
+
+    @tool(effects="read_only")
+    def with_options(given: Local) -> int:
+        """Take it."""
+        return given.size
+
+    for made in (bare, with_options):
+        assert made.signature.parse('{"given": {"size": 3}}') == {"given": Local(size=3)}
