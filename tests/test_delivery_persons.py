@@ -23,10 +23,12 @@ from swarmbus import (
     RunTimedOut,
     Swarm,
     on,
+    tool,
 )
 from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.errors import QuestionError
-from swarmbus.models import ScriptedModel
+from swarmbus.messages import ToolCall
+from swarmbus.models import ScriptedModel, call
 
 
 class Approval(BaseModel, frozen=True):
@@ -208,6 +210,34 @@ async def test_the_model_is_not_asked_again_when_the_answer_comes() -> None:
         await run.answer(question_of(run), "more")
         assert (await run.result()).output.text == "final"
     assert len(model.requests) == 2
+
+
+@pytest.mark.parametrize(("agreed", "sent"), [(True, ["Ann"]), (False, [])], ids=["agreed", "refused"])
+async def test_a_person_may_be_asked_before_a_tool_runs(*, agreed: bool, sent: list[str]) -> None:
+    done: list[str] = []
+
+    @tool(approval=True, effects="at_most_once")
+    def send(to: str) -> str:
+        """Send a letter."""
+        done.append(to)
+        return "sent"
+
+    class Worker(Role):
+        tools = (send,)
+
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            async def approve(wish: ToolCall, arguments: dict[str, Any]) -> bool:
+                return await ctx.ask_person(f"{wish.name} to {arguments['to']}?", reply=bool)
+
+            return WorkDone(text=await ctx.ask("go", approve=approve))
+
+    model = ScriptedModel([call("send", to="Ann"), "done"])
+    async with started(worker_swarm(Worker(), model=model), WorkGiven()) as (_, run):
+        assert (run.questions[question_of(run)]["question"], done) == ("send to Ann?", [])
+        await run.answer(question_of(run), agreed)
+        assert (await run.result()).output.text == "done"
+    assert (done, len(model.requests)) == (sent, 2)
 
 
 async def test_an_answer_is_there_for_a_later_attempt_too() -> None:

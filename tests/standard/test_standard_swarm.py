@@ -86,6 +86,18 @@ async def test_a_step_gets_the_results_it_depends_on() -> None:
     assert seen[-1] == "last\n\nResult of step a:\nresult of x\n\nResult of step b:\nresult of y"
 
 
+async def test_a_step_is_carried_out_in_a_context_of_its_own_without_the_task() -> None:
+    executor = answering(lambda prompt: f"result of {prompt}")
+    aggregator = answering(lambda prompt: prompt)
+    models = {"planner": answering(lambda _: ["one", "two"]), "executor": executor, "aggregator": aggregator}
+    await standard_swarm(models).run(TaskSubmitted(task="the task"), timeout=30)
+    seen = [[message.content for message in request.messages] for request in executor.requests]
+    assert sorted(seen) == [[Executor.instructions, "one"], [Executor.instructions, "two"]]
+    (report,) = aggregator.requests
+    assert [message.role for message in report.messages] == ["system", "user"]
+    assert {"the task", "result of one", "result of two"} <= set(str(report.messages[-1].content).splitlines())
+
+
 async def test_an_empty_plan_ends_in_an_empty_report_without_a_further_call() -> None:
     result = await run(lambda _: {"steps": []}, lambda _: pytest.fail("no step"))
     assert (result.output.text, result.output.steps, result.usage.calls) == ("", (), 1)
