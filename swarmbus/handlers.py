@@ -9,8 +9,10 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from types import FrameType
 from typing import Any, Concatenate, Literal, Never, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 from swarmbus.arguments import require, require_plain, shown
@@ -157,12 +159,12 @@ def on(*events: Any, **options: Any) -> Any:
         TypeError: an option that does not exist, or one of the wrong type.
     """
     if len(events) == 1 and not options and inspect.isroutine(events[0]):
-        return _attached(events[0], HandlerSpec("on"))
+        return _attached(events[0], HandlerSpec("on"), sys._getframe(1))  # noqa: SLF001  # the body of the class
     _refuse_unknown("on", options, ("each", "when", "timeout", "retry"))
     _check_classes("on", events)
     spec = HandlerSpec("on", events, **options)
     _check_options("on", spec)
-    return lambda handler: _attached(handler, spec)
+    return lambda handler: _attached(handler, spec, sys._getframe(1))  # noqa: SLF001  # the body of the class
 
 
 def join(
@@ -205,7 +207,7 @@ def join(
     _check_classes("join", (*events, per))
     spec = HandlerSpec("join", events, None, None, per, key, expect, partial, quorum, deadline, timeout, retry)
     _check_options("join", spec)
-    return lambda handler: _attached(handler, spec)
+    return lambda handler: _attached(handler, spec, sys._getframe(1))  # noqa: SLF001  # the body of the class
 
 
 def spec_of(attribute: object) -> HandlerSpec | None:
@@ -218,8 +220,8 @@ def _is_error(candidate: object) -> bool:
     return isinstance(candidate, type) and issubclass(candidate, Exception)
 
 
-def _attached(handler: H, spec: HandlerSpec) -> H:
-    """Write a spec on a method; called by a function that is called in the body of the role class."""
+def _attached(handler: H, spec: HandlerSpec, body: FrameType) -> H:
+    """Write a spec on a method; the frame is that of the body of the role class."""
     method: Any = handler
     if not inspect.isfunction(method):
         raise TypeError(f"@{spec.kind} decorates an ordinary method of a role, not {method!r}")
@@ -231,15 +233,12 @@ def _attached(handler: H, spec: HandlerSpec) -> H:
         raise TypeError(
             f"@{spec.kind} takes a method that returns its events, and {method.__qualname__} yields; {hint}"
         )
-    setattr(handler, SPEC, replace(spec, names=_names_around(inspect.unwrap(method))))
+    setattr(handler, SPEC, replace(spec, names=_names_around(inner, body.f_back)))
     return handler
 
 
-def _names_around(function: Callable[..., Any]) -> dict[str, Any]:
+def _names_around(function: Callable[..., Any], frame: FrameType | None) -> dict[str, Any]:
     """Return what a postponed annotation may use of the function in which a role class is written, if it is in one."""
-    frame = inspect.currentframe()
-    for _ in range(4):  # this function, _attached, its caller, the class body
-        frame = frame.f_back if frame is not None else None
     if frame is None or frame.f_locals is frame.f_globals:
         return {}
     used = {word for text in _annotation_texts(function) for word in re.findall(r"[^\W\d]\w*", text)}

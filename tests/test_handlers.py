@@ -183,3 +183,26 @@ def test_by_default_only_retryable_errors_are_tried_again() -> None:
 def test_a_retry_that_can_not_be_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="needs attempts >= 1"):
         Retry(**options)
+
+
+def test_each_form_of_a_decorator_knows_what_is_local_around_the_class() -> None:
+    class Local(Event):
+        pass
+
+    class Unused(Event):
+        pass
+
+    class Listener:
+        @on
+        async def bare(self, event: Local) -> None: ...
+
+        @on(timeout=3)
+        async def with_options(self, event: Local) -> None: ...
+
+        @join(StepDone, per=TaskPlanned)
+        async def joined(self, plan: TaskPlanned, steps: Local) -> None: ...
+
+    for handler in (Listener.bare, Listener.with_options, Listener.joined):
+        spec = spec_of(handler)
+        assert spec is not None
+        assert spec.names == {"Local": Local}

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from types import NoneType
+from types import FrameType, NoneType
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, get_args, overload
 
 from typing_extensions import TypeVar
@@ -215,13 +215,15 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     for option in options:
         if option not in known:
             raise TypeError(f"@tool has no option {option!r}{did_you_mean(option, known)}; it takes {', '.join(known)}")
-    caller = sys._getframe(1).f_locals  # noqa: SLF001  # annotations kept as text may name the caller's locals
+    if function is not None:
+        return _made(function, options, sys._getframe(1))  # noqa: SLF001  # where the function is written
+    return lambda decorated: _made(decorated, options, sys._getframe(1))  # noqa: SLF001  # the same
 
-    def decorate(decorated: Callable[..., Any]) -> Tool[..., Any]:
-        local_names = dict(caller) if "<locals>" in getattr(decorated, "__qualname__", "") else None
-        return Tool(decorated, ToolOptions(**options), local_names=local_names)
 
-    return decorate if function is None else decorate(function)
+def _made(function: Callable[..., Any], options: dict[str, Any], around: FrameType) -> Tool[..., Any]:
+    """Return a tool; annotations kept as text may name what is local where its function is written."""
+    local_names = dict(around.f_locals) if "<locals>" in getattr(function, "__qualname__", "") else None
+    return Tool(function, ToolOptions(**options), local_names=local_names)
 
 
 def toolset(tools: Iterable[Tool[..., Any] | Callable[..., Any]]) -> dict[str, Tool[..., Any]]:
