@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -84,17 +85,16 @@ SPANISH = "El niño pidió más café después de la reunión"
 JAPANESE = "これは日本語の文書です。会議は午後三時に始まります。"
 
 
-@pytest.mark.parametrize(
-    ("data", "text"),
-    [
-        (EURO.encode("utf-8-sig"), EURO),
-        (EURO.encode("utf-16"), EURO),
-        (GERMAN.encode("cp1252"), GERMAN),
-        (SPANISH.encode("latin-1"), SPANISH),
-        (JAPANESE.encode("shift_jis"), JAPANESE),
-    ],
-    ids=["UTF-8 with mark", "UTF-16", "cp1252", "Latin-1", "Shift-JIS"],
-)
+ENCODED = [
+    (EURO.encode("utf-8-sig"), EURO),
+    (EURO.encode("utf-16"), EURO),
+    (GERMAN.encode("cp1252"), GERMAN),
+    (SPANISH.encode("latin-1"), SPANISH),
+    (JAPANESE.encode("shift_jis"), JAPANESE),
+]
+
+
+@pytest.mark.parametrize(("data", "text"), ENCODED, ids=["UTF-8 with mark", "UTF-16", "cp1252", "Latin-1", "Shift-JIS"])
 async def test_encodings_are_found(data: bytes, text: str, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_bytes(data)
     (document,) = await load_documents([tmp_path], LIMITS)
@@ -114,6 +114,28 @@ async def test_the_reading_does_not_depend_on_the_locale(tmp_path: Path, monkeyp
     monkeypatch.setenv("LC_ALL", "C")
     (document,) = await load_documents([tmp_path], LIMITS)
     assert document.text == "Grüße"
+
+
+async def test_every_encoding_is_read_alike_in_a_process_whose_own_is_ascii(tmp_path: Path) -> None:
+    invalid = "Über die Brücke\n".encode() * 20 + b"a\xff c"
+    for number, data in enumerate((*(data for data, _ in ENCODED), invalid)):
+        (tmp_path / f"{number}-ü.txt").write_bytes(data)
+    program = """
+        import anyio, json, locale, sys
+        from roles.analysis.documents import load_documents
+        from roles.analysis.reading_pool import ReadingLimits
+        assert "ASCII" in locale.getpreferredencoding() or "ANSI" in locale.getpreferredencoding()
+        documents = anyio.run(load_documents, [sys.argv[1]], ReadingLimits(processes=1))
+        print(json.dumps([[d.status, d.text, d.warnings] for d in documents]))
+    """
+    command = [sys.executable, "-c", "\n".join(line[8:] for line in program.splitlines()), str(tmp_path)]
+    environment = {**os.environ, "PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = await anyio.run_process(command, env=environment)
+    here = await load_documents([tmp_path], LIMITS)
+    read = [[d.status, d.text, list(d.warnings)] for d in here]
+    assert json.loads(run.stdout) == read
+    assert [text for _, text, _ in read] == [*(text for _, text in ENCODED), invalid.decode(errors="replace")]
+    assert read[-1][2]
 
 
 async def test_of_equal_contents_the_first_is_kept(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from roles.analysis.documents import Document, NoDocumentsError, load_documents
+from roles.analysis.events import StepAnalysed
 from roles.analysis.pipeline import analysis_swarm, analyze
 from roles.analysis.report import Report
 from roles.analysis.roles import AnalysisExecutor
@@ -108,6 +109,32 @@ async def test_citations_outside_the_documents_are_left_out_and_reported(tmp_pat
     assert all(not message.ok and "does not exist" in message.content for message in refused)
 
 
+async def test_a_document_that_could_not_be_read_is_neither_sent_nor_cited(tmp_path: Path) -> None:
+    for number in range(9):
+        (tmp_path / f"{number}.txt").write_text(f"The valve number {number} was open.")
+    KINDS["user password"][1](tmp_path / "a.pdf")  # document d10
+
+    def answer(request: ModelRequest) -> Any:
+        form = request.output.name if request.output is not None else ""
+        if form == "CrossSteps":
+            return {"steps": []}
+        if form == "ReportDraft":
+            return {"summary": "s", "claims": [{"text": "all", "sources": [1, 2]}]}
+        document = str(request.messages[-1].content).split("Documents: ")[1].split(" ", 1)[0]
+        quotes = [{"document": name, "text": "was open"} for name in (document, "d10")]
+        return {"claims": [{"text": document, "quotes": quotes}]}
+
+    model = ScriptedModel([answer] * 20)
+    report = await analyze(tmp_path, QUESTION, model=model)
+    assert [document.status for document in report.documents] == [*["read"] * 9, "encrypted"]
+    assert report.usage["calls"] == len(model.requests) == 11
+    assert not [request for request in model.requests if "d10" in str(request) or "a.pdf" in str(request)]
+    assert {quote.document for claim in report.claims for quote in claim.quotes} == {"d1", "d2"}
+    assert {warning.partition(":")[0] for warning in report.warnings} == {
+        "a quotation from d10 does not count, the document could not be read"
+    }
+
+
 async def test_one_document_of_fifty_that_the_model_fails_on_costs_only_itself(tmp_path: Path) -> None:
     for number in range(50):
         (tmp_path / f"{number:02}.txt").write_text(f"Finding number {number}.")
@@ -167,13 +194,33 @@ async def test_a_stop_while_steps_are_under_way_leaves_a_report_of_what_was_foun
         if request.output is not None and request.output.name == "CrossSteps":
             return {"steps": []}
         if "d2" in str(request.messages[-1].content):
-            stop.set()
             await anyio.sleep_forever()
         return {"claims": [{"text": "open", "quotes": [{"document": "d1", "text": "The valve was open."}]}]}
 
-    report = await analyze(tmp_path, QUESTION, model=ScriptedModel([answer] * 9), stop=stop.wait, grace=0.05)
+    def watch(item: Any) -> None:
+        if isinstance(getattr(item, "event", None), StepAnalysed):
+            stop.set()
+
+    model = ScriptedModel([answer] * 9)
+    report = await analyze(tmp_path, QUESTION, model=model, stop=stop.wait, grace=0.05, on_event=watch)
     assert report.status == "stopped"
     assert "executor.begin" in report.summary
+    assert [claim.text for claim in report.claims] == ["open"]
+
+
+async def test_a_time_limit_leaves_a_report_of_what_was_found(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The valve was open.")
+    (tmp_path / "b.txt").write_text("The pump was running.")
+
+    async def answer(request: ModelRequest) -> Any:
+        if request.output is not None and request.output.name == "CrossSteps":
+            return {"steps": []}
+        if "d2" in str(request.messages[-1].content):
+            await anyio.sleep_forever()
+        return {"claims": [{"text": "open", "quotes": [{"document": "d1", "text": "The valve was open."}]}]}
+
+    report = await analyze(tmp_path, QUESTION, model=ScriptedModel([answer] * 9), timeout=0.5)
+    assert (report.status, [claim.text for claim in report.claims]) == ("timed_out", ["open"])
 
 
 class WatchedStore(DocumentStore):

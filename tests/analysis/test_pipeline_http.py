@@ -11,13 +11,18 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 
 from roles.analysis import analyze
+from roles.analysis.events import StepAnalysed
 from roles.standard import PlanRevised, StepReady
-from support.fake_openai import ChatRequest, ToolUse, fake_server, threaded_fake_server
+from support.fake_openai import ChatRequest, Reply, ToolUse, fake_server, refuse, threaded_fake_server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 QUESTION = "Which pump was replaced, and who signed for it?"
 TEXTS = {
@@ -125,3 +130,43 @@ def test_the_command_ends_well_with_such_a_server(documents: Path, tmp_path: Pat
     assert (report["status"], report["model"]) == ("done", f"{server.url}#any")
     assert [claim["text"] for claim in report["claims"]] == list(TEXTS.values())
     assert all(quote["verified"] for claim in report["claims"] for quote in claim["quotes"])
+
+
+async def test_a_document_of_fifty_whose_requests_all_fail_costs_only_itself(tmp_path: Path) -> None:
+    for number in range(1, 51):
+        (tmp_path / f"{number:02}.txt").write_text(f"Finding number {number}.")
+
+    def reply(request: ChatRequest) -> str | list[ToolUse] | Reply:
+        asked = request.texts("user")[-1]
+        if not request.tool_names:
+            form = request.body["response_format"]["json_schema"]["name"]
+            return json.dumps({"steps": []} if form == "CrossSteps" else {"summary": "all", "claims": []})
+        document = asked.split("Documents: ")[1].split(" ", 1)[0]
+        if document == "d13":
+            return refuse(500, "out of order", {"retry-after": "0"})
+        quotes = [{"document": document, "text": f"number {document[1:]}"}]
+        return [ToolUse("final_answer", {"claims": [{"text": document, "quotes": quotes}]})]
+
+    found: list[StepAnalysed] = []
+    async with fake_server(reply) as server:
+        watch = on_step(found)
+        report = await analyze(tmp_path, "Which numbers were found?", model=f"{server.url}#fake", on_event=watch)
+        asked = len(server.requests)
+        await anyio.wait_all_tasks_blocked()
+        assert len(server.requests) == asked
+    assert sum("Documents: d13 " in request.texts("user")[-1] for request in server.requests) == 3
+    assert sorted(step.step_id for step in found if step.status == "done") == sorted(
+        f"read-d{number}" for number in range(1, 51) if number != 13
+    )
+    (failure,) = report.failures
+    assert (report.status, report.step_names[failure.step]) == ("partial", str(tmp_path / "13.txt"))
+    assert "out of order" in failure.reason
+
+
+def on_step(found: list[StepAnalysed]) -> Callable[[Any], None]:
+    def watch(item: Any) -> None:
+        event = getattr(item, "event", None)
+        if isinstance(event, StepAnalysed):
+            found.append(event)
+
+    return watch

@@ -6,9 +6,11 @@ import json
 import re
 from typing import Any
 
+import pytest
+
 from roles.standard import TaskSubmitted, standard_swarm
 from support.fake_openai import ChatRequest, ToolUse, fake_server
-from swarmbus import tool
+from swarmbus import RunFailed, tool
 from swarmbus.models import resolve_model
 
 HEIGHTS = {"Säntis": 2502, "Rigi": 1798}
@@ -71,3 +73,31 @@ async def test_only_executors_are_given_tools() -> None:
         for request in server.requests:
             planning = request.texts("user")[-1].startswith(("Plan", "Revise")) or "report" in request.texts("user")[-1]
             assert ("height" in request.tool_names) != planning
+
+
+@pytest.mark.parametrize(
+    ("plan", "shown"),
+    [
+        ("I would rather talk about it.", "JSON"),
+        (json.dumps({"steps": [step("a", "x", "nowhere")]}), "nowhere"),
+    ],
+    ids=["prose", "unknown step"],
+)
+async def test_a_plan_that_never_becomes_usable_is_asked_for_three_times_with_the_error_shown(
+    plan: str, shown: str
+) -> None:
+    async with fake_server(lambda _: plan) as server:
+        with pytest.raises(RunFailed, match="no usable plan"):
+            await standard_swarm(resolve_model(f"{server.url}#fake")).run(TaskSubmitted(task="x"), timeout=30)
+        first, *others = [request.texts("user") for request in server.requests]
+    assert len(others) == 2
+    assert all(shown not in text for text in first)
+    assert all(shown in texts[-1] for texts in others)
+
+
+@pytest.mark.parametrize("plan", ["[]", '{"steps": []}'])
+async def test_a_plan_without_steps_ends_in_an_empty_report(plan: str) -> None:
+    async with fake_server(lambda _: plan) as server:
+        swarm = standard_swarm(resolve_model(f"{server.url}#fake"))
+        result = await swarm.run(TaskSubmitted(task="x"), timeout=30)
+    assert (result.output.text, result.output.steps, len(server.requests)) == ("", (), 1)
