@@ -5,12 +5,13 @@ It runs inside a reading process (`reading_process.py`): it may crash, hang or e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from roles.analysis.decoding import decode, replace_unusable
 from roles.analysis.html import text_of_html
-from roles.analysis.kinds import HTML, MAIL, PDF, SLIDES, SPREADSHEETS, kind_of, named
+from roles.analysis.kinds import HTML, MAIL, ODS, PDF, SLIDES, SPREADSHEETS, XLSX, kind_of, named
+from roles.analysis.sheets import compact, sheet_starts
 
 if TYPE_CHECKING:
     from kreuzberg import ExtractionResult
@@ -125,9 +126,25 @@ def _page(data: bytes) -> Extract:
 
 def _extracted(data: bytes, kind: Kind) -> Extract:
     try:
-        import kreuzberg  # noqa: PLC0415  # part of an extra, and needed in a reading process only
+        result = _by_library(data, kind)
+        if kind in SPREADSHEETS:
+            return _workbook(result, data, kind)
     except ImportError:
         return _not_installed(kind)
+    except ValueError as error:
+        return _refused(kind, str(error))
+    return _told(result, *_without_markers(_content(result, kind)), unit="slide" if kind in SLIDES else "page")
+
+
+def _by_library(data: bytes, kind: Kind) -> ExtractionResult:
+    """Let the library read a file.
+
+    Raises:
+        ImportError: the library is not installed.
+        ValueError: it could not make anything of the file.
+    """
+    import kreuzberg  # noqa: PLC0415  # part of an extra, and needed in a reading process only
+
     config = kreuzberg.ExtractionConfig(
         use_cache=False,
         # Only as a table does a spreadsheet keep its cells apart; elsewhere plain text is nearest to the source.
@@ -137,15 +154,41 @@ def _extracted(data: bytes, kind: Kind) -> Extract:
         concurrency=kreuzberg.ConcurrencyConfig(max_threads=1),
     )
     try:
-        result = kreuzberg.extract_bytes_sync(data, kind.mime, config=config)
+        return kreuzberg.extract_bytes_sync(data, kind.mime, config=config)
     except kreuzberg.KreuzbergError as error:
-        return _refused(kind, error.message)
-    text, pages = _without_markers(_content(result, kind))
-    if kind in SPREADSHEETS:
-        pages = _sheets(text, result.metadata.get("sheet_names", []))
+        raise ValueError(error.message) from error
+
+
+def _told(result: ExtractionResult, text: str, pages: tuple[int, ...], *, unit: str) -> Extract:
     text, unusable = replace_unusable(text)
     said = tuple(warning.message for warning in result.processing_warnings[:_LIBRARY_WARNINGS])
-    return Extract("read", "", text, pages, _unit(kind), (*_replaced(unusable), *said))
+    return Extract("read", "", text, pages, unit, (*_replaced(unusable), *said))
+
+
+def _workbook(result: ExtractionResult, data: bytes, kind: Kind) -> Extract:
+    """Read a spreadsheet again with its rows moved together where the library has left out a sheet that holds some."""
+    names = result.metadata.get("sheet_names", [])
+    filled = 0
+    if kind in (XLSX, ODS) and len(_shown(result)) < len(names):
+        try:
+            compacted = compact(data)
+        except ValueError:  # nobody can tell whether there is more
+            filled = len(names)
+        else:
+            filled = compacted.filled
+            result = _by_library(compacted.data, kind) if len(_shown(result)) < filled else result
+    shown = _shown(result)
+    text = _content(result, kind)
+    read = _told(result, text, sheet_starts(text, shown, len(names)), unit="sheet")
+    if len(shown) >= filled:
+        return read
+    lost = ", ".join(name for number, name in enumerate(names, start=1) if number not in shown)
+    return replace(read, status="partial", reason=f"sheets that could not be read: {lost}")
+
+
+def _shown(result: ExtractionResult) -> set[int]:
+    """Return the numbers of the sheets that the library has found something in, from 1."""
+    return {table.page_number for table in result.tables}
 
 
 def _replaced(unusable: int) -> tuple[str, ...]:
@@ -154,23 +197,6 @@ def _replaced(unusable: int) -> tuple[str, ...]:
 
 def _not_installed(kind: Kind) -> Extract:
     return Extract("failed", f"reading {kind.name} needs an extra: pip install 'swarmbus[documents]'")
-
-
-def _unit(kind: Kind) -> str:
-    return "slide" if kind in SLIDES else "sheet" if kind in SPREADSHEETS else "page"
-
-
-def _sheets(text: str, names: list[str]) -> tuple[int, ...]:
-    """The offset of each sheet's heading; a spreadsheet has no page markers."""
-    starts: list[int] = []
-    position = 0
-    for name in names:
-        position = text.find(f"## {name}\n", position)
-        if position < 0:
-            return ()
-        starts.append(position)
-        position += 1
-    return tuple(starts)
 
 
 def _refused(kind: Kind, message: str) -> Extract:
