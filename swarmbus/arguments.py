@@ -49,8 +49,16 @@ def require_seconds(call: str, value: object, *, zero: bool = False) -> None:
         return
     require(call, value, (int, float), wanted)
     assert isinstance(value, (int, float))
-    if math.isnan(value) or value < 0 or (value == 0 and not zero):
-        raise ValueError(f"{call.replace('{}', repr(value))} takes {wanted}")
+    if not (seconds(value) > 0 or (value == 0 and zero)):
+        raise ValueError(f"{call.replace('{}', shown(value))} takes {wanted}")
+
+
+def seconds(value: float) -> float:
+    """Return a number as time is reckoned in; a whole one that is too large for that is none (NaN)."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
 
 
 def is_async(function: object) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any, Concatenate, Literal, Never, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
-from swarmbus.arguments import require, require_plain, shown
+from swarmbus.arguments import require, require_plain, seconds, shown
 from swarmbus.errors import Retryable
 from swarmbus.events import Event
 from swarmbus.text import did_you_mean
@@ -73,12 +73,17 @@ class Retry:
         if not isinstance(errors, tuple) or not all(_is_error(error) for error in errors):
             written = f"({shown(errors)},)" if _is_error(errors) else "(ConnectionError, TimeoutError)"
             raise TypeError(f"Retry(on={shown(errors)}) takes a tuple of exception classes, such as {written}")
-        if self.attempts < 1 or self.delay < 0 or self.max_delay < 0 or self.factor < 1 or not 0 <= self.jitter <= 1:
-            raise ValueError(f"{self} needs attempts >= 1, delay and max_delay >= 0, factor >= 1, jitter from 0 to 1")
+        pauses = all(0 <= seconds(each) < math.inf for each in (self.delay, self.max_delay))
+        if self.attempts < 1 or not pauses or not 1 <= seconds(self.factor) < math.inf or not 0 <= self.jitter <= 1:
+            needs = "attempts >= 1, delay and max_delay >= 0, factor >= 1, jitter from 0 to 1, and nothing infinite"
+            raise ValueError(f"{self} needs {needs}")
 
     def pause(self, attempt: int, chance: float) -> float:
         """Return the seconds to wait after a failed attempt (from 1), `chance` being random from 0 to 1."""
-        full = min(self.delay * self.factor ** (attempt - 1), self.max_delay)
+        try:
+            full = min(self.delay * float(self.factor) ** (attempt - 1), self.max_delay)
+        except OverflowError:  # by then longer than any limit, unless there is nothing to grow
+            full = self.max_delay if self.delay else 0.0
         return full * (1 - self.jitter * chance)
 
 
@@ -272,10 +277,7 @@ _FUNCTIONS = {
 
 
 def _check_options(decorator: str, spec: Any) -> None:
-    seconds: dict[str, Any] = {"timeout": spec.timeout, "deadline": spec.deadline}
-    for option, value in seconds.items():
-        if value is not None and not (isinstance(value, (int, float)) and value > 0 and not math.isnan(value)):
-            raise TypeError(f"@{decorator}({option}={value!r}) takes a positive number of seconds")
+    _check_seconds(decorator, spec)
     _check_functions(decorator, spec)
     if spec.retry is not None and not isinstance(spec.retry, Retry):
         raise TypeError(f"@{decorator}(retry={spec.retry!r}) takes a Retry, such as Retry(attempts=3)")
@@ -283,6 +285,15 @@ def _check_options(decorator: str, spec: Any) -> None:
         raise TypeError(f'@{decorator}(partial={spec.partial!r}) takes "fail" or "proceed"')
     if spec.quorum is not None and (not isinstance(spec.quorum, int) or spec.quorum < 1):
         raise TypeError(f"@{decorator}(quorum={spec.quorum!r}) takes a number of contributions, at least 1")
+
+
+def _check_seconds(decorator: str, spec: Any) -> None:
+    limits: dict[str, Any] = {"timeout": spec.timeout, "deadline": spec.deadline}
+    for option, value in limits.items():
+        if value is not None and not (isinstance(value, (int, float)) and seconds(value) > 0):
+            raise TypeError(f"@{decorator}({option}={shown(value)}) takes a positive number of seconds")
+    if spec.deadline is not None and math.isinf(spec.deadline):
+        raise TypeError(f"@{decorator}(deadline={spec.deadline!r}) never comes; leave it out")
 
 
 def _check_functions(decorator: str, spec: Any) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
 
-from swarmbus.arguments import is_async
+from swarmbus.arguments import is_async, seconds
 from swarmbus.errors import RoleError
 from swarmbus.events import snake_case
 from swarmbus.fields import compile_guards
@@ -189,7 +189,7 @@ _CHECKS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("retry", lambda value: value is None or isinstance(value, Retry), "a Retry, such as Retry(attempts=3), or None"),
     (
         "timeout",
-        lambda value: value is None or (isinstance(value, (int, float)) and value > 0),
+        lambda value: value is None or (isinstance(value, (int, float)) and seconds(value) > 0),
         "a positive number of seconds, or None",
     ),
     ("State", _is_state, "a frozen model: class State(BaseModel, frozen=True)"),

@@ -6,6 +6,7 @@ A context belongs to one attempt at one delivery. It reaches bus and agent for t
 from __future__ import annotations
 
 import inspect
+import math
 import random
 import uuid
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypeVar as DefaultTypeVar
 
-from swarmbus.arguments import refusal, require, require_text
+from swarmbus.arguments import refusal, require, require_text, seconds, shown
 from swarmbus.calls import CallLog, CallRecord
 from swarmbus.errors import PublishError, RoleError
 from swarmbus.events import Event
@@ -200,15 +201,16 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
 
         Raises:
             PublishError: the context or the event table does not allow it; nothing was delivered.
-            TypeError, ValueError: an argument of the wrong type, or a time that lies in the past.
+            TypeError, ValueError: an argument of the wrong type, or a time that lies in the past or never comes.
         """
         given: Any = event
         require("ctx.publish({})", given, Event, "an event")
         require("ctx.publish(..., after={})", after, (int, float, NoneType), "a number of seconds")
         require("ctx.publish(..., key={})", key, (str, NoneType), "a text")
         declared = self._port.early
-        if after is not None and not after >= 0:
-            raise ValueError(f"after={after} lies in the past; give seconds from now")
+        if after is not None and not 0 <= seconds(after) < math.inf:
+            when = "lies in the past" if after < 0 else "never comes"
+            raise ValueError(f"after={shown(after)} {when}; give seconds from now")
         if not isinstance(given, declared):
             names = ", ".join(cls.__name__ for cls in declared) or "no event"
             raise PublishError(

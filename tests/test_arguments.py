@@ -200,6 +200,8 @@ def test_a_role_says_what_its_settings_have_to_be(make: Callable[[], object], to
     [
         (swarm(timeout=0), "Swarm(timeout=0) takes a number of seconds, above 0"),
         (swarm(timeout=math.nan), "Swarm(timeout=nan) takes a number of seconds"),
+        (swarm(timeout=10**400), "takes a number of seconds, above 0"),
+        (lambda: sb.Limits(seconds=10**400), "a limit is above 0, or None for no limit"),
         (lambda: sb.External(""), "External('') takes the name of a program that is not empty"),
         (lambda: sb.Limits(seconds=math.nan), "a limit is above 0"),
         (lambda: sb.EventTable([TABLE.rows[0]]), "write EventTable(*rows, result=...)"),

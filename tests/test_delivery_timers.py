@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import anyio
 import pytest
 
@@ -49,6 +51,9 @@ async def test_a_time_in_the_past_is_refused() -> None:
         async def work(self, event: WorkGiven, ctx: RoleContext[WorkSeen]) -> WorkDone:
             with pytest.raises(ValueError, match="after=-1 lies in the past"):
                 await ctx.publish(WorkSeen(), after=-1)
+            for seconds in (math.inf, math.nan, 10**400):
+                with pytest.raises(ValueError, match=r"after=.* never comes; give seconds from now"):
+                    await ctx.publish(WorkSeen(), after=seconds)
             return WorkDone()
 
         @on

@@ -146,6 +146,9 @@ def test_a_wrapper_is_looked_through() -> None:
         (lambda: untyped_join(StepDone, per=TaskPlanned, partial="maybe"), '"fail" or "proceed"'),
         (lambda: untyped_join(StepDone, per=TaskPlanned, quorum=0), "at least 1"),
         (lambda: untyped_join(StepDone, per=TaskPlanned, deadline=math.nan), "positive number of seconds"),
+        (lambda: untyped_join(StepDone, per=TaskPlanned, deadline=10**400), "positive number of seconds"),
+        (lambda: untyped_join(StepDone, per=TaskPlanned, deadline=math.inf), "=inf.* never comes; leave it out"),
+        (lambda: untyped_on(TaskPlanned, timeout=10**5000), "positive number of seconds"),
         (lambda: untyped_on(TaskPlanned)(3), "ordinary method"),
         (lambda: untyped_on(TaskPlanned)(staticmethod(print)), "ordinary method"),
     ],
@@ -166,6 +169,11 @@ def test_pauses_grow_up_to_their_limit() -> None:
     assert [retry.pause(attempt, 0.5) for attempt in (1, 2, 3, 4)] == [2, 6, 18, 50]
 
 
+@pytest.mark.parametrize(("delay", "pause"), [(1.0, 60.0), (0, 0.0)])
+def test_a_pause_keeps_to_its_limit_however_many_attempts_there_were(delay: float, pause: float) -> None:
+    assert Retry(attempts=5_000, delay=delay, factor=3, jitter=0).pause(4_000, 0.5) == pause
+
+
 def test_chance_shortens_a_pause() -> None:
     retry = Retry(delay=10, jitter=0.2)
     assert (retry.pause(1, 0), retry.pause(1, 0.5), retry.pause(1, 1)) == (10, 9, 8)
@@ -177,7 +185,17 @@ def test_by_default_only_retryable_errors_are_tried_again() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"attempts": 0}, {"delay": -1}, {"factor": 0.5}, {"max_delay": -1}, {"jitter": 2}],
+    [
+        {"attempts": 0},
+        {"delay": -1},
+        {"delay": math.nan},
+        {"delay": 10**400},
+        {"factor": 0.5},
+        {"factor": math.inf},
+        {"max_delay": -1},
+        {"max_delay": math.inf},
+        {"jitter": 2},
+    ],
     ids=str,
 )
 def test_a_retry_that_can_not_be_is_refused(options: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from swarmbus.arguments import require
+from swarmbus.arguments import require, seconds, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,8 +44,8 @@ def _require_positive(limits: Any) -> None:
             continue
         whole = "float" not in item.type
         require(call, value, int if whole else (int, float), "a whole number" if whole else "a number")
-        if not value > 0:
-            raise ValueError(f"{call.replace('{}', repr(value))}: a limit is above 0, or None for no limit")
+        if not (value if whole else seconds(value)) > 0:
+            raise ValueError(f"{call.replace('{}', shown(value))}: a limit is above 0, or None for no limit")
 
 
 @dataclass(frozen=True, slots=True)
