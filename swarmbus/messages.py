@@ -6,13 +6,11 @@ models in `swarmbus.thinking.models`.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter
+from pydantic import Discriminator
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter"]
 JsonSchema: TypeAlias = Mapping[str, Any]
@@ -289,74 +287,3 @@ class ModelReply:
 
 Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta | Restarted
 StreamPart: TypeAlias = Delta | ModelReply
-
-
-def reply_to_data(reply: ModelReply) -> dict[str, Any]:
-    """Return a reply as JSON-compatible data, as a call record keeps it."""
-    data: dict[str, Any] = _reply_adapter().dump_python(reply, mode="json")
-    return data
-
-
-def reply_from_data(data: Any) -> ModelReply:
-    """Return the reply that `reply_to_data` wrote.
-
-    Raises:
-        pydantic.ValidationError: the data is no such reply.
-    """
-    return _reply_adapter().validate_python(data)
-
-
-def messages_to_data(messages: Sequence[Message]) -> list[Any]:
-    """Return messages as JSON-compatible data; binary parts are base64."""
-    data: list[Any] = _messages_adapter().dump_python(tuple(messages), mode="json")
-    return data
-
-
-def messages_from_data(data: Any) -> tuple[Message, ...]:
-    """Return the messages that `messages_to_data` wrote.
-
-    Raises:
-        pydantic.ValidationError: the data is no such history.
-    """
-    return _messages_adapter().validate_python(data)
-
-
-def messages_to_json(messages: Sequence[Message]) -> bytes:
-    """Return a history as UTF-8 JSON; binary parts are base64."""
-    return _messages_adapter().dump_json(tuple(messages))
-
-
-def messages_from_json(data: bytes | str) -> tuple[Message, ...]:
-    """Return the history that `messages_to_json` wrote.
-
-    Raises:
-        pydantic.ValidationError: the data is no such history.
-    """
-    return _messages_adapter().validate_json(data)
-
-
-def message_to_json(message: Message) -> bytes:
-    """Return one message as UTF-8 JSON, always the same for equal messages."""
-    return _messages_adapter().dump_json((message,))
-
-
-def arguments_text(arguments: Mapping[str, Any]) -> str:
-    """Return arguments as the JSON text of a tool call, non-ASCII characters left readable."""
-    return json.dumps(arguments, ensure_ascii=False, separators=(", ", ": "))
-
-
-@cache
-def _reply_adapter() -> TypeAdapter[ModelReply]:
-    return TypeAdapter(ModelReply)
-
-
-@cache
-def _messages_adapter() -> TypeAdapter[tuple[Message, ...]]:
-    tagged: Any = Annotated[
-        Annotated[SystemMessage, Tag("system")]
-        | Annotated[UserMessage, Tag("user")]
-        | Annotated[AssistantMessage, Tag("assistant")]
-        | Annotated[ToolMessage, Tag("tool")],
-        Discriminator("role"),
-    ]
-    return TypeAdapter(tuple[tagged, ...], config=ConfigDict(ser_json_bytes="base64", val_json_bytes="base64"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from swarmbus.calls import CallRecord
-from swarmbus.messages import messages_from_data, messages_to_data
+from swarmbus.message_json import messages_from_data, messages_to_data
 
 if TYPE_CHECKING:
     from swarmbus.delivery.calllog import AttemptCalls, Kept

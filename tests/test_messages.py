@@ -1,8 +1,17 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 from pydantic import ValidationError
 
+from swarmbus.message_json import (
+    message_to_json,
+    messages_from_data,
+    messages_to_data,
+    reply_from_data,
+    reply_to_data,
+)
 from swarmbus.messages import (
     AssistantMessage,
     DataPart,
@@ -14,11 +23,6 @@ from swarmbus.messages import (
     ToolMessage,
     Usage,
     UserMessage,
-    message_to_json,
-    messages_from_json,
-    messages_to_json,
-    reply_from_data,
-    reply_to_data,
 )
 
 HISTORY: tuple[Message, ...] = (
@@ -32,12 +36,12 @@ HISTORY: tuple[Message, ...] = (
 
 
 def test_a_history_survives_json_exactly() -> None:
-    assert messages_from_json(messages_to_json(HISTORY)) == HISTORY
+    assert messages_from_data(json.loads(json.dumps(messages_to_data(HISTORY)))) == HISTORY
 
 
 def test_a_message_of_an_unknown_role_is_refused() -> None:
     with pytest.raises(ValidationError, match="judge"):
-        messages_from_json('[{"role": "judge", "content": "x"}]')
+        messages_from_data([{"role": "judge", "content": "x"}])
 
 
 def test_equal_messages_have_equal_json_and_others_do_not() -> None:

@@ -13,14 +13,14 @@ import pydantic_core
 from anyio import CancelScope
 
 from swarmbus.calls import CallRecord, NoCallLog
-from swarmbus.messages import ModelReply, message_to_json, reply_from_data, reply_to_data
+from swarmbus.message_json import message_to_json, reply_from_data, reply_to_data
 from swarmbus.thinking.tool_result import ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from swarmbus.calls import CallLog
-    from swarmbus.messages import Message, ModelRequest, ToolCall
+    from swarmbus.messages import Message, ModelReply, ModelRequest, ToolCall
 
 _DIGEST_SIZE = 16
 

@@ -11,13 +11,13 @@ from pydantic import BaseModel
 
 from swarmbus.arguments import refusal, require_text, shown
 from swarmbus.errors import ScriptEnded
+from swarmbus.message_json import arguments_text
 from swarmbus.messages import (
     AssistantMessage,
     ModelReply,
     TextDelta,
     ToolCall,
     ToolCallDelta,
-    arguments_text,
 )
 from swarmbus.thinking.models.base import ANSWER_TOOL, DEFAULT_PROFILE, RESULT_FIELD, ModelProfile
 
