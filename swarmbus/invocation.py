@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from swarmbus.delivery.attempt import Attempt
     from swarmbus.delivery.calllog import AttemptCalls
+    from swarmbus.handler_signatures import Parameter
     from swarmbus.role import Role
     from swarmbus.run_host import RunHost
-    from swarmbus.signatures import Parameter
     from swarmbus.thinking.agent import Agent
     from swarmbus.thinking.models.base import Model
     from swarmbus.wiring import HandlerWiring

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from swarmbus.handler_signatures import Events, Parameter, read_signature
 from swarmbus.handlers import HandlerSpec, Partial, Retry, spec_of
-from swarmbus.signatures import Events, Parameter, read_signature
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

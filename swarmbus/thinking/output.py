@@ -15,7 +15,7 @@ from swarmbus.arguments import shown
 from swarmbus.messages import OutputSpec, ToolSpec
 from swarmbus.thinking.models.base import ANSWER_TOOL, RESULT_FIELD, OutputMode
 from swarmbus.thinking.schema import schema_of
-from swarmbus.thinking.signature import complaint
+from swarmbus.thinking.tool_signature import complaint
 
 T = TypeVar("T")
 

@@ -21,7 +21,7 @@ from swarmbus.errors import ToolDefinitionError, ToolError
 from swarmbus.messages import ToolSpec
 from swarmbus.text import did_you_mean
 from swarmbus.thinking.context import estimate_tools
-from swarmbus.thinking.signature import Signature, read_signature
+from swarmbus.thinking.tool_signature import Signature, read_signature
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
