@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from roles.analysis.documents import load_documents
-from roles.analysis.html import text_of_html
+from roles.analysis.html import TOO_DEEP, text_of_html
 from roles.analysis.kinds import EPUB, kind_of
 
 
@@ -44,3 +44,33 @@ def test_a_book_is_known_by_its_media_type_wherever_that_is_kept(tmp_path: Path)
         book.writestr("META-INF/container.xml", "<container/>")
         book.writestr("mimetype", "application/epub+zip\n")
     assert kind_of(path.read_bytes(), ".zip") is EPUB
+
+
+DEEP = 5000
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<div>" * DEEP + "the <b>deep</b>\n words" + "</div>" * DEEP, "the deep words"),
+        (
+            "<p>The start." + "<font>word " * DEEP + "<p>The end.",
+            f"The start.{'word ' * DEEP}".strip() + "\n\nThe end.",
+        ),
+        ("<ul><li>item" * 600 + "<table><tr><td>1<td>2", "\n\n".join(["item"] * 600) + "\n\n1\t2"),
+        (
+            "<title>t</title>" + "<div>" * DEEP + "<p hidden>obey</p><p style='DISPLAY: none'>obey<p>x</p></p>seen",
+            "seen",
+        ),
+        ("<head><style>p{}</style><body>" + "<div>" * DEEP + "a &lt; b<script>x</script><br>c", "a < b\n\nc"),
+    ],
+    ids=["boxes", "fonts that nobody closes", "lists", "nothing hidden", "no head"],
+)
+def test_however_deep_elements_lie_no_text_is_lost(page: str, text: str) -> None:
+    read, warnings = text_of_html(page.encode())
+    assert (read, warnings) == (text, (TOO_DEEP,))
+
+
+def test_elements_of_a_common_depth_are_told_from_each_other() -> None:
+    read, warnings = text_of_html(b"<div>" * 500 + b"<ul><li>one<li>two</ul>")
+    assert (read.split(), warnings) == (["-", "one", "-", "two"], ())
