@@ -194,7 +194,7 @@ async def test_a_sequential_tool_makes_its_batch_sequential() -> None:
         await enter()
 
     model = ScriptedModel([[call("read"), call("write"), call("read")], [call("read"), call("read")], "done"])
-    await Agent(model, tools=[write, read], hooks=Hooks(before_model_call=lambda request: request)).run("go")
+    await Agent(model, tools=[write, read]).run("go")
     assert most == 2
     model = ScriptedModel([[call("read"), call("write"), call("read")], "done"])
     most = 0

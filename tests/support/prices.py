@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     import pytest
 
 
-
 @dataclass(frozen=True)
 class _Counts:
     input_tokens: int
