@@ -60,6 +60,8 @@ def read_file(path: str | bytes, max_bytes: int) -> Reading:
             data, changed = _bytes_of(path, max_bytes + 1)
         except OSError as error:
             return failure(_why(error))
+        except ValueError:  # it holds a NUL character
+            return failure("there is no such file")
         except _NotAFile as error:
             return failure(str(error))
         if not changed:

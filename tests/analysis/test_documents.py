@@ -170,19 +170,23 @@ def test_a_link_to_its_own_folder_ends(tmp_path: Path) -> None:
 
 
 def test_a_file_or_folder_without_permission_fails_and_no_other(tmp_path: Path) -> None:
-    for name in ("open.txt", "secret.txt", "closed/inside.txt"):
+    for name in ("open.txt", "secret.txt", "closed/inside.txt", "listed/inside.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
     (tmp_path / "secret.txt").chmod(0)
     (tmp_path / "closed").chmod(0)
+    (tmp_path / "listed").chmod(0o644)
     tmp_path.chmod(0o755)
     program = """
         import os
-        from roles.analysis.documents import find_files
+        from roles.analysis.documents import find_files, nowhere
         from roles.analysis.reading_process import read_file
         if os.geteuid() == 0:  # who may read everything
             os.setuid(65534)
-        for path in find_files(["."]):
+        found = find_files(["."])
+        assert find_files(found) == found
+        assert nowhere(found) == []
+        for path in found:
             read = read_file(path, 100).extract
             print(path, read.status, read.reason or read.text, sep=": ")
     """
@@ -191,15 +195,25 @@ def test_a_file_or_folder_without_permission_fails_and_no_other(tmp_path: Path) 
     run = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=50
     )
-    (tmp_path / "closed").chmod(0o755)
+    for folder in ("closed", "listed"):
+        (tmp_path / folder).chmod(0o755)
     assert (run.stderr, run.stdout.splitlines()) == (
         "",
         [
             "closed: failed: no permission to read the file",
+            "listed/inside.txt: failed: no permission to read the file",
             "open.txt: read: open.txt",
             "secret.txt: failed: no permission to read the file",
         ],
     )
+
+
+async def test_a_name_that_no_file_can_have_is_a_document_that_failed() -> None:
+    documents = await load_documents(["x" * 300, "a\0b"], LIMITS)
+    assert [(document.status, document.reason) for document in documents] == [
+        ("failed", "there is no such file"),
+        ("failed", "the file can't be read: File name too long"),
+    ]
 
 
 async def test_what_was_not_read_when_a_stop_came_is_said_to_be_unread(tmp_path: Path) -> None:
