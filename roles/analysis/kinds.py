@@ -64,8 +64,10 @@ SLIDES = (PPTX,)
 LINED = (".csv", ".tsv", ".log", ".jsonl", ".ndjson", *(end for kind in SPREADSHEETS for end in kind.suffixes))
 """Endings of files in which each line stands for itself."""
 
+PLAIN = ("", ".txt", ".text", ".md", ".markdown", ".rst", ".csv", ".tsv", ".log")
+"""Endings of files that may speak of a format, at their very beginning even, without being of it."""
+
 _SIGNATURES: tuple[tuple[bytes, Kind], ...] = (
-    (b"{\\rtf", RTF),
     (b"\x89PNG", IMAGE),
     (b"\xff\xd8\xff", IMAGE),
     (b"GIF8", IMAGE),
@@ -91,8 +93,12 @@ _OLE_STREAMS = (
     ("__substg1.0_", MSG),
 )
 _HTML_START = re.compile(
-    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->).)*-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
+    re.IGNORECASE | re.DOTALL,
 )
+_HTML_END = re.compile(rb"</(?:html|body)\s*>\s*(?:<!--(?:(?!-->).)*-->\s*)*\Z", re.IGNORECASE | re.DOTALL)
+_PDF_HEADER = re.compile(rb"^[\s\xef\xbb\xbf]*%PDF-\d", re.MULTILINE)
+_PDF_OBJECT = re.compile(rb"\d{1,10}\s{1,9}\d{1,5}\s{1,9}obj\b")
 _MAIL_FIELD = re.compile(
     rb"^(from|to|subject|date|message-id|mime-version|received|return-path|delivered-to|content-type):",
     re.IGNORECASE | re.MULTILINE,
@@ -106,19 +112,18 @@ def kind_of(data: bytes, suffix: str) -> Kind:  # noqa: PLR0911  # a table of si
         data: the whole file.
         suffix: the ending of its name in small letters, with the point.
     """
-    if b"%PDF-" in data[:1024]:
+    if _is_pdf(data, suffix):
         return PDF
     if data.startswith(b"PK\x03\x04"):
         return _zip_kind(data, suffix)
     if data.startswith(_OLE):
         return _ole_kind(data, suffix)
     text = is_text(data)
-    for signature, kind in _SIGNATURES:
-        if data.startswith(signature) and (kind is RTF or not text):
-            return kind
     if not text:
-        return UNKNOWN
-    if suffix in HTML.suffixes or _HTML_START.match(data[:4096].removeprefix(b"\xef\xbb\xbf")):
+        return next((kind for signature, kind in _SIGNATURES if data.startswith(signature)), UNKNOWN)
+    if data.startswith(b"{\\rtf") and (suffix not in PLAIN or data.rstrip(b"\0\r\n ").endswith(b"}")):
+        return RTF
+    if suffix in HTML.suffixes or _is_page(data, suffix):
         return HTML
     return MAIL if _is_mail(data, suffix) else TEXT
 
@@ -126,6 +131,19 @@ def kind_of(data: bytes, suffix: str) -> Kind:  # noqa: PLR0911  # a table of si
 def named(suffix: str) -> Kind | None:
     """The kind that a file's name promises, or None where the ending promises nothing that is checked."""
     return next((kind for kind in NAMED if suffix in kind.suffixes), None)
+
+
+def _is_pdf(data: bytes, suffix: str) -> bool:
+    """Whether it begins like a PDF; other bytes may stand before that, as programs that show PDFs allow too."""
+    if suffix in PDF.suffixes:
+        return b"%PDF-" in data[:1024]
+    header = _PDF_HEADER.match(data) if suffix in PLAIN else _PDF_HEADER.search(data[:1024])
+    return header is not None and _PDF_OBJECT.search(data) is not None
+
+
+def _is_page(data: bytes, suffix: str) -> bool:
+    starts = _HTML_START.match(data[:4096].removeprefix(b"\xef\xbb\xbf")) is not None
+    return starts and (suffix not in PLAIN or _HTML_END.search(data[-4096:]) is not None)
 
 
 def _is_mail(data: bytes, suffix: str) -> bool:

@@ -1,0 +1,63 @@
+"""What a file is: a text that speaks of a format is not taken for it, and a file with the wrong name is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from roles.analysis.extract import extract
+from roles.analysis.kinds import HTML, MAIL, PDF, RTF, TEXT, UNKNOWN, Kind, kind_of
+
+PDF_FILE = b"%PDF-1.7\n1 0 obj\n<</Type/Catalog>>\nendobj\ntrailer\n%%EOF"
+PAGE = b"<!DOCTYPE html>\n<html><body><p>Said.</p></body></html>"
+LETTER = b"From: a@example.org\nTo: b@example.org\nDate: today\nSubject: pump\n\nIt failed."
+
+
+@pytest.mark.parametrize(
+    ("data", "suffix", "kind"),
+    [
+        (b"A PDF begins with %PDF-1.7 in its first bytes.", ".md", TEXT),
+        (b"A PDF begins with %PDF-1.7 in its first bytes.", "", TEXT),
+        (b"%PDF-1.7 is how a PDF begins.", ".txt", TEXT),
+        (b"See:\n\n%PDF-1.7\n1 0 obj\n<<>>\nendobj\n", ".md", TEXT),
+        (b"print('%PDF-1.7')\n# 1 0 obj", ".py", TEXT),
+        (PDF_FILE, ".pdf", PDF),
+        (PDF_FILE, ".txt", PDF),
+        (b"\xef\xbb\xbf\r\n" + PDF_FILE, "", PDF),
+        (b"\0junk\n" + PDF_FILE, ".bin", PDF),
+        (b"junk" + PDF_FILE, ".pdf", PDF),
+        (b"%PDF-1.7 and no more", ".pdf", PDF),
+        (b"<html> is the tag that a page begins with.", ".md", TEXT),
+        (b"<html> is closed by </html>, as you know.", ".txt", TEXT),
+        (b"<!DOCTYPE html> comes first.", "", TEXT),
+        (b"<html> begins a page.", ".html", HTML),
+        (PAGE, ".txt", HTML),
+        (PAGE + b"\n<!-- saved -->\n", "", HTML),
+        (PAGE[:-14], ".asp", HTML),
+        (b"{\\rtf1 is how RTF begins.", ".txt", TEXT),
+        (b"{\\rtf1 A pump.}\r\n\0", ".txt", RTF),
+        (b"{\\rtf1 A pump.", ".doc", RTF),
+        (LETTER, ".txt", MAIL),
+        (b"Subject: pump\n\nIt failed.", ".txt", TEXT),
+        (bytes(range(32)) * 9, ".txt", UNKNOWN),
+    ],
+)  # fmt: skip
+def test_a_file_is_known_by_what_it_holds(data: bytes, suffix: str, kind: Kind) -> None:
+    assert kind_of(data, suffix) is kind
+
+
+@pytest.mark.parametrize(
+    "text", ["In its first bytes stands %PDF-1.4, as in\n%PDF-1.4", "<html> is the tag of <b>pages</b>.", "{\\rtf1 {"]
+)
+def test_a_text_about_a_format_loses_nothing(text: str) -> None:
+    read = extract(text.encode(), ".md")
+    assert (read.status, read.text) == ("read", text)
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    "data",
+    [b"<!---->" * 9999, b"<html>" + b"</html>" + b"<!---->" * 500 + b"x", b"%PDF-1\n" + b"1" * 2_000_000],
+    ids=["comments", "comments at the end", "digits"],
+)
+def test_what_only_begins_like_a_format_is_told_at_once(data: bytes) -> None:
+    assert kind_of(data, ".txt") is TEXT
