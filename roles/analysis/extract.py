@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from roles.analysis.archives import damaged_parts
 from roles.analysis.decoding import decode, replace_unusable
 from roles.analysis.html import text_of_html
-from roles.analysis.kinds import HTML, MAIL, ODS, PDF, SLIDES, SPREADSHEETS, XLSX, kind_of, named
+from roles.analysis.kinds import HTML, MAIL, ODS, PDF, SLIDES, SPREADSHEETS, XLSX, ZIPPED, kind_of, named
 from roles.analysis.sheets import compact, sheet_starts
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _MARKER = "\n\n\N{SYMBOL FOR RECORD SEPARATOR}{page_num}\N{SYMBOL FOR RECORD SEP
 _MARKER_PARTS = _MARKER.split("{page_num}")
 _ATTACHMENTS = 50
 _LIBRARY_WARNINGS = 3
+_NAMED_PARTS = 3
 _INLINE = ["a", "abbr", "b", "cite", "code", "del", "em", "i", "kbd", "mark", "q", "s", "samp", "span", "strong", "u"]
 """HTML inside mails and books: what these mark is read without the mark."""
 
@@ -67,7 +69,7 @@ def extract(data: bytes, suffix: str) -> Extract:
     elif kind is HTML:
         read = _page(data)
     elif kind.family == "extracted":
-        read = _extracted(data, kind)
+        read = _with_damage(_extracted(data, kind), data, kind)
     else:
         read = _unreadable(kind, suffix)
     if read.status != "read":
@@ -136,6 +138,17 @@ def _extracted(data: bytes, kind: Kind) -> Extract:
     return _told(result, *_without_markers(_content(result, kind)), unit="slide" if kind in SLIDES else "page")
 
 
+def _with_damage(read: Extract, data: bytes, kind: Kind) -> Extract:
+    """Say what of an archive is damaged where the library has said nothing: it reads what is left."""
+    if read.status not in ("read", "partial"):
+        return read
+    damaged = damaged_parts(data) if kind in ZIPPED else ()
+    reason = f"damaged: {', '.join(damaged[:_NAMED_PARTS])}" if damaged else read.reason
+    if not reason:
+        return read
+    return replace(read, status="partial", reason=reason) if read.text.strip() else Extract("failed", reason)
+
+
 def _by_library(data: bytes, kind: Kind) -> ExtractionResult:
     """Let the library read a file.
 
@@ -155,8 +168,8 @@ def _by_library(data: bytes, kind: Kind) -> ExtractionResult:
     )
     try:
         return kreuzberg.extract_bytes_sync(data, kind.mime, config=config)
-    except kreuzberg.KreuzbergError as error:
-        raise ValueError(error.message) from error
+    except (kreuzberg.KreuzbergError, OSError, RuntimeError) as error:  # the latter where its own code has panicked
+        raise ValueError(getattr(error, "message", str(error))) from error
 
 
 def _told(result: ExtractionResult, text: str, pages: tuple[int, ...], *, unit: str) -> Extract:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-import zlib
 from dataclasses import dataclass
 from typing import Literal
 
+from roles.analysis.archives import ZIP_ERRORS
 from roles.analysis.decoding import is_text
 
 Family = Literal["text", "extracted", "encrypted", "image", "archive", "unknown"]
@@ -81,6 +81,8 @@ _SIGNATURES: tuple[tuple[bytes, Kind], ...] = (
     (b"Rar!", ARCHIVE),
     (b"(\xb5/\xfd", ARCHIVE),
 )
+ZIPPED = (DOCX, PPTX, XLSX, ODT, ODS, ODP, EPUB)
+
 _ZIP_PARTS = (("word/document", DOCX), ("ppt/presentation", PPTX), ("xl/workbook", XLSX))
 _ZIP_TYPES = {kind.mime.encode(): kind for kind in (ODT, ODS, ODP, EPUB)}
 _LONGEST_TYPE = 200
@@ -158,7 +160,7 @@ def _zip_kind(data: bytes, suffix: str) -> Kind:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = archive.namelist()
             stated = _media_type(archive)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, zlib.error):
+    except ZIP_ERRORS:
         return named(suffix) or ARCHIVE
     for part, kind in _ZIP_PARTS:
         if any(name.startswith(part) for name in names):

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
+from roles.analysis.archives import ZIP_ERRORS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -58,7 +60,7 @@ def compact(data: bytes) -> Compacted:
                     filled += sum(_PARAGRAPH.search(table[0]) is not None for table in _TABLE.finditer(content))
                     content = _REPEATED.sub(b"", content)
                 compacted.writestr(name, content)
-    except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError, EOFError) as error:
+    except ZIP_ERRORS as error:
         raise ValueError(str(error)) from error
     return Compacted(written.getvalue(), filled)
 
