@@ -28,6 +28,7 @@ from swarmbus import EventTable, RoleContext, RunFailed, RunResult, Swarm, on, t
 from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.errors import ServerUnreachable
 from swarmbus.models import ScriptedModel
+from swarmbus.testing import context
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -295,6 +296,19 @@ async def test_a_step_whose_handler_fails_is_a_step_that_failed(needed: tuple[st
 async def test_a_model_that_gives_up_makes_a_step_that_failed() -> None:
     result = await run(plan_of({"id": "a", "text": "one"}), lambda _: ServerUnreachable("refused"))
     assert [(step.status, step.error) for step in result.output.steps] == [("failed", "ServerUnreachable: refused")]
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [(ServerUnreachable("refused"), "ServerUnreachable: refused"), ("", "AgentStopped: the agent stopped without")],
+    ids=["a model out of reach", "no answer"],
+)
+async def test_an_executor_that_gets_no_answer_says_so_itself(reply: Any, said: str) -> None:
+    executor = Executor()
+    ctx = context(executor, model=ScriptedModel([reply]))
+    done = await executor.work(StepReady(step_id="a", text="one"), ctx)
+    assert (done.step_id, done.status, done.answer) == ("a", "failed", "")
+    assert done.error.startswith(said)
 
 
 async def test_steps_that_depend_on_nothing_change_no_state() -> None:
