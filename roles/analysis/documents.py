@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from roles.analysis.reading_pool import Progress
     from roles.analysis.reading_process import Reading
 
-NOT_READ = "not read, as the analysis was stopped before"
-"""Why a document failed that nobody had begun to read, or had read to its end, when a stop was asked for."""
+NOT_READ = "not read, as the analysis ended before"
+"""Why a document failed that had not been read to its end when the reading was given up."""
 
 
 class NoDocumentsError(ValueError):
@@ -159,7 +159,7 @@ async def load_documents(
         paths: files and folders.
         limits: what one file may cost.
         on_progress: see `ReadingPool`.
-        stop: returns when the reading is to end early; what has not been read by then has failed as `NOT_READ`.
+        stop: returns when the reading is to be given up; what has not been read by then has failed as `NOT_READ`.
 
     Raises:
         NoDocumentsError: there is nothing to read.

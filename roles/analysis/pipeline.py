@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import anyio.to_thread
 
 from roles.analysis.decoding import replace_controls
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from swarmbus.models import Model
 
     Watch = Callable[[Any], None]
+
+_LEAST_SECONDS = 0.001
 
 
 def analysis_table() -> EventTable[AnalysisReady]:
@@ -107,7 +111,8 @@ async def analyze(
         question: what is to be found out.
         model: a model or the name of one.
         limits: what the reading of one file may cost.
-        timeout: seconds after which the analysis is given up; the report then holds what was found.
+        timeout: seconds after which the analysis is given up, from the first document on; the report then holds what
+            was found.
         stop: returns when somebody asks for a stop: nothing new starts then, and the report holds what was found.
         grace: seconds that what is under way gets then.
         on_stop: is called with `run.under_way` when a stop is asked for during the run.
@@ -124,10 +129,11 @@ async def analyze(
     asked, replaced = clean_question(question)
     resolved = resolve_model(model)
     swarm = analysis_swarm(resolved, **settings)
-    documents = await load_documents(given, limits, on_reading, stop)
+    deadline = math.inf if timeout is None else anyio.current_time() + timeout
+    documents = await load_documents(given, limits, on_reading, lambda: _given_up(stop, deadline))
     assembly = ReportAssembly(documents, asked, resolved.name, replaced)
     if any(document.reason == NOT_READ for document in documents):
-        return assembly.unread()
+        return assembly.unread("stopped" if anyio.current_time() < deadline else "timed_out")
     with await anyio.to_thread.run_sync(DocumentStore, documents) as store:
         request = AnalysisRequested(
             task=asked,
@@ -136,16 +142,30 @@ async def analyze(
         )
         found: list[StepAnalysed] = []
         async with swarm.open(grace=grace) as live:
-            run = await live.submit(request, timeout=timeout, deps=store)
-            seen = await unless_stopped(stop, lambda: _watch(run, found, on_event))
+            run = await live.submit(request, timeout=_left(deadline), deps=store)
+            reading = run.events()
+            seen = await unless_stopped(stop, lambda: _watch(reading, found, on_event))
             if not seen and on_stop is not None:
                 on_stop(run.under_way)
+        if not seen:
+            await _watch(reading, found, on_event)  # what was finished within the grace time
         return await _outcome(run, assembly, found)
 
 
-async def _watch(run: Run[AnalysisReady], found: list[StepAnalysed], on_event: Watch | None) -> bool:
+async def _given_up(stop: Callable[[], Awaitable[object]] | None, deadline: float) -> None:
+    """Wait until a stop is asked for, or the time is over."""
+    with anyio.CancelScope(deadline=deadline):
+        await (anyio.sleep_forever() if stop is None else stop())
+
+
+def _left(deadline: float) -> float | None:
+    """Return the seconds that are left for a run: some, however long the reading took."""
+    return None if deadline == math.inf else max(_LEAST_SECONDS, deadline - anyio.current_time())
+
+
+async def _watch(reading: AsyncIterator[Any], found: list[StepAnalysed], on_event: Watch | None) -> bool:
     """Follow a run, keeping what its steps find; return that it was seen to its end."""
-    async for item in run.events():
+    async for item in reading:
         event = getattr(item, "event", None)
         if isinstance(event, StepAnalysed):
             found.append(event)

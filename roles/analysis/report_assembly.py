@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from roles.analysis.documents import NOT_READ
 from roles.analysis.report import DocumentEntry, FailureEntry, Report, earlier_report
@@ -45,11 +45,12 @@ class ReportAssembly:
     model: str
     replaced: int
 
-    def unread(self) -> Report:
-        """Return the report of an analysis that was stopped before it had anything to analyse."""
+    def unread(self, status: Literal["stopped", "timed_out"]) -> Report:
+        """Return the report of an analysis that ended before it had anything to analyse."""
         read = sum(document.reason != NOT_READ for document in self.documents)
-        summary = f"Stopped while the documents were being read: {read} of {len(self.documents)} were read."
-        return self._report("", "stopped", summary)
+        why = "Stopped" if status == "stopped" else "Out of time"
+        summary = f"{why} while the documents were being read: {read} of {len(self.documents)} were read."
+        return self._report("", status, summary)
 
     def report(  # noqa: PLR0917  # what a report is made of, in the order in which it stands there
         self,

@@ -146,6 +146,20 @@ def test_a_time_limit_leaves_a_report(capsys: pytest.CaptureFixture[str]) -> Non
     assert json.loads(capsys.readouterr().out)["status"] == "timed_out"
 
 
+def test_a_time_limit_holds_for_the_reading_too(documents: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(5000):
+        (documents / f"{number}.txt").write_text(f"Page {number}.")
+    assert analyze("--timeout", "0.5", "--json", "-") == 1
+    out, err = capsys.readouterr()
+    report = json.loads(out)
+    assert report["status"] == "timed_out"
+    reasons = [document["reason"] for document in report["documents"]]
+    assert set(reasons) - {""} == {"not read, as the analysis ended before"}
+    told = f"Out of time while the documents were being read: {reasons.count('')} of 5002 were read."
+    assert report["summary"] == told
+    assert told in err
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -325,7 +339,7 @@ def test_a_signal_while_documents_are_read_leaves_a_report(documents: Path) -> N
     assert report["status"] == "stopped"
     reasons = [document["reason"] for document in report["documents"]]
     assert len(reasons) == 2002
-    assert set(reasons) == {"", "not read, as the analysis was stopped before"}
+    assert set(reasons) == {"", "not read, as the analysis ended before"}
     told = f"Stopped while the documents were being read: {reasons.count('')} of 2002 were read."
     assert report["summary"] == told
     assert told in err
