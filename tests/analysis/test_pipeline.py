@@ -208,6 +208,25 @@ async def test_a_stop_while_steps_are_under_way_leaves_a_report_of_what_was_foun
     assert [claim.text for claim in report.claims] == ["open"]
 
 
+async def test_what_is_finished_within_the_grace_time_of_a_stop_is_in_the_report(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The valve was open.")
+    stop, stopped = anyio.Event(), anyio.Event()
+
+    async def answer(request: ModelRequest) -> Any:
+        stop.set()
+        await stopped.wait()
+        return {"claims": [{"text": "open", "quotes": [{"document": "d1", "text": "The valve was open."}]}]}
+
+    report = await analyze(
+        tmp_path,
+        QUESTION,
+        model=ScriptedModel([answer] * 9),
+        stop=stop.wait,
+        on_stop=lambda under_way: stopped.set(),
+    )
+    assert (report.status, [claim.text for claim in report.claims]) == ("stopped", ["open"])
+
+
 async def test_a_time_limit_leaves_a_report_of_what_was_found(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("The valve was open.")
     (tmp_path / "b.txt").write_text("The pump was running.")
