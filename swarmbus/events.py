@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_args, get_or
 
 from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError
 from pydantic_core import CoreSchema, PydanticSerializationError, core_schema
+from pydantic_core import from_json as parse_json
 
 from swarmbus.errors import EventClassError, EventEncodingError
 from swarmbus.fields import compile_guards, members
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound="Event")
 
+_LONG = 4000
+"""Characters: shorter JSON holds no number that can't be read."""
+_DEEP = 150
+"""Brackets: with fewer, JSON is not nested too deeply to be read."""
+
 _NAME = re.compile(r"\w+(?:[.-]\w+)*")
 _WORD_STARTS = re.compile(r"(?<=[^\W_])(?=[A-Z][^\WA-Z_0-9])|(?<=[^\WA-Z_])(?=[A-Z])")
 
@@ -35,8 +41,11 @@ class Event(BaseModel):
     """A fact in the past tense, such as `TaskPlanned`; subclass it and give it fields.
 
     An event is frozen, and so is all that it holds: a class with a `list`, `dict` or `set` field, or with a model
-    that is not frozen, is refused. It comes back from JSON exactly as it was, or it is refused when constructed.
-    A field of type `Any` carries plain JSON, whose lists become tuples and whose dicts become `FrozenDict`.
+    that is not frozen, is refused. It comes back from JSON exactly as it was, or it is refused: when it is
+    constructed, and what only its JSON shows (a lone surrogate in a text, values nested too deeply, a number with
+    thousands of digits) when it is published. A field of type `Any` carries plain JSON, whose lists become tuples and
+    whose dicts become `FrozenDict`. A validator of your own runs again when an event is read, so it must leave alone
+    what it has accepted once.
 
     Its name on the wire is the class name as `snake_case` writes it, and does not depend on the module;
     `class X(Event, name="other", version=2)` sets name and version. Neither is inherited. A parametrised generic
@@ -56,12 +65,13 @@ class Event(BaseModel):
         if config:
             raise EventClassError(f"{cls.__name__} has no option {', '.join(config)}; there are name and version")
         super().__init_subclass__()
-        if name is not None and not _NAME.fullmatch(name):
+        given: Any = name
+        if given is not None and not (isinstance(given, str) and _NAME.fullmatch(given)):
             raise EventClassError(
-                f"{name!r} can't name {cls.__name__}; use letters, digits, _, and . or - between them"
+                f"{given!r} can't name {cls.__name__}; use letters, digits, _, and . or - between them"
             )
-        if version < 1:
-            raise EventClassError(f"{cls.__name__} has version {version}; versions count from 1")
+        if type(version) is not int or version < 1:
+            raise EventClassError(f"{cls.__name__} has version {version!r}; versions count from 1, in whole numbers")
         cls.__swarmbus_name__ = name or snake_case(cls.__name__)
         cls.__swarmbus_version__ = version
 
@@ -90,8 +100,8 @@ class Event(BaseModel):
         return core_schema.no_info_after_validator_function(_Guarding(guards), schema, ref=reference)
 
     def model_dump_json(self, **options: Any) -> str:
-        """Write the event as pydantic does, also where a field of type `Any` holds a `FrozenDict`."""
-        return super().model_dump_json(**{"fallback": to_plain, **options})
+        """Write the event as pydantic does, but so that it can be read again: computed fields are left out."""
+        return super().model_dump_json(**{"fallback": to_plain, "round_trip": True, **options})
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy in which the fields of `update` have new values, which are validated."""
@@ -124,10 +134,11 @@ def to_json(event: Event) -> bytes:
     """Write an event as JSON.
 
     Raises:
-        EventEncodingError: it can't be written, such as for a lone surrogate in its text; names the field.
+        EventEncodingError: it can't be written, or not read again, such as for a lone surrogate in its text, or for
+            values nested in one another hundreds of times; names the field.
     """
     try:
-        return event.__pydantic_serializer__.to_json(event, by_alias=False, round_trip=True, fallback=to_plain)
+        return _written(event)
     except (PydanticSerializationError, ValueError) as error:
         field = next((name for name in event.__pydantic_fields__ if not _is_writable(event, name)), None)
         raise EventEncodingError(
@@ -205,11 +216,18 @@ class _Guarding:
         return event
 
 
+def _written(event: Event, **options: Any) -> bytes:
+    written = event.__pydantic_serializer__.to_json(
+        event, by_alias=False, round_trip=True, fallback=to_plain, **options
+    )
+    if len(written) > _LONG or (len(written) > _DEEP and written.count(b"[") + written.count(b"{") > _DEEP):
+        parse_json(written)  # the reader takes fewer digits, and less depth, than the writer
+    return written
+
+
 def _is_writable(event: Event, field: str) -> bool:
     try:
-        event.__pydantic_serializer__.to_json(
-            event, include={field}, by_alias=False, round_trip=True, fallback=to_plain
-        )
+        _written(event, include={field})
     except (PydanticSerializationError, ValueError):
         return False
     return True

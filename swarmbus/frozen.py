@@ -117,7 +117,7 @@ class FrozenDict(Mapping[K, V]):
         return core_schema.no_info_after_validator_function(
             adopt,
             core_schema.no_info_before_validator_function(_plain, entries),
-            serialization=core_schema.plain_serializer_function_ser_schema(dict, return_schema=entries),
+            serialization=core_schema.plain_serializer_function_ser_schema(_unfrozen, return_schema=entries),
         )
 
 
@@ -129,8 +129,16 @@ def adopt(entries: dict[K, V]) -> FrozenDict[K, V]:
 def to_plain(value: Any) -> Any:
     """Give pydantic the dict behind a map that stands where no type announced it (a serialisation fallback)."""
     if isinstance(value, FrozenDict):
-        return dict(value.items())
+        return _unfrozen(value)
     raise TypeError(f"JSON can't carry a {type(value).__name__}")
+
+
+def _unfrozen(value: FrozenDict[Any, Any]) -> dict[Any, Any]:
+    """Return the entries as a dict; a key with a lone surrogate, which pydantic would replace, is an error."""
+    for key in value:
+        if type(key) is str and not key.isascii():
+            key.encode()
+    return dict(value.items())
 
 
 def _made(entries: dict[K, V] | None, trie: HashTrieMap[K, tuple[int, V]] | None, next_place: int) -> FrozenDict[K, V]:

@@ -25,9 +25,12 @@ JSON_CONFIG = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64", allow
 
 
 def require_zone(value: dt.datetime) -> dt.datetime:
-    """Refuse a time without a time zone."""
-    if value.tzinfo is None:
+    """Refuse a time without a time zone, and one whose zone is off by seconds, which JSON has no place for."""
+    offset = value.utcoffset()
+    if offset is None:
         raise ValueError("holds a time without time zone; give it a tzinfo, as datetime.now(timezone.utc) does")
+    if offset.seconds % 60 or offset.microseconds:
+        raise ValueError(f"holds a time that is {offset} from UTC, and JSON tells minutes only; use astimezone(UTC)")
     return value
 
 

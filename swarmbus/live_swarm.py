@@ -22,7 +22,7 @@ from swarmbus.handlers import Retry
 from swarmbus.invocation import Invoker
 from swarmbus.run import Run
 from swarmbus.run_host import RunHost, RunSpending
-from swarmbus.text import clean_event
+from swarmbus.text import clean_event, replaced_note
 from swarmbus.thinking.limits import Budget
 
 if TYPE_CHECKING:
@@ -137,8 +137,7 @@ class LiveSwarm(Generic[R]):
         host = self._host(clean, run_id, deps, budget)
         state = await self.bus.submit(run_id, clean, timeout=timeout, max_hops=budget.hops, host=host)
         if replaced:
-            where = event_name(event)
-            state.ledger.warnings.append(f"{replaced} characters that no text can hold were replaced in {where}")
+            state.ledger.warnings.append(replaced_note(event, replaced))
         if budget.seconds is not None:
             self.bus.endings.limit_seconds(state, budget.seconds)
         return self._adopt(state)

@@ -25,7 +25,7 @@ from swarmbus.messages import Usage
 from swarmbus.questions import misfit, recorded_answer
 from swarmbus.results import RunResult
 from swarmbus.table import CLIENT, External, Party
-from swarmbus.text import text_of
+from swarmbus.text import clean_event, replaced_note, text_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -104,6 +104,7 @@ class Run(Generic[R]):
 
         Raises:
             PublishError: the table does not allow it.
+            EventEncodingError: JSON can't carry it.
             RunEnded: the run is over.
             TypeError: an argument of the wrong type.
             ValueError: no envelope of that number left the swarm.
@@ -118,7 +119,10 @@ class Run(Generic[R]):
         if cause is not None and cause not in outside:
             left = ", ".join(map(str, outside)) or "none"
             raise ValueError(f"send(..., cause={cause}) takes an envelope that left the swarm; those that did: {left}")
-        await self._bus.send(self._state, event, source.address, cause)
+        clean, replaced = clean_event(event)
+        await self._bus.send(self._state, clean, source.address, cause)
+        if replaced:
+            self._state.ledger.warnings.append(replaced_note(event, replaced))
 
     async def answer(self, question: str, value: Any) -> None:
         """Give a person's answer; the delivery that asked goes on.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
-from swarmbus.events import Event
+from swarmbus.events import Event, event_name
 from swarmbus.frozen import FrozenDict
 
 if TYPE_CHECKING:
@@ -43,6 +43,11 @@ def clean_event(event: E) -> tuple[E, int]:
     Without anything to replace the very same event comes back.
     """
     return _clean(event)
+
+
+def replaced_note(event: Event, count: int) -> str:
+    """Say how many characters were replaced in an event."""
+    return f"{count} characters that no text can hold were replaced in {event_name(event)}"
 
 
 def brief(value: object) -> str:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from support.jobs import WorkDone, WorkGiven, WorkSeen, started, worker_swarm
-from swarmbus import CLIENT, Event, External, Joined, Role, join, on
-from swarmbus.errors import PublishError
+from swarmbus import CLIENT, Event, EventTable, External, Joined, Role, RoleContext, RunFailed, Swarm, join, on
+from swarmbus.delivery.journal import MemoryJournal
+from swarmbus.errors import EventEncodingError, PublishError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,3 +105,53 @@ async def test_an_answer_from_outside_names_an_envelope_that_left_the_swarm(caus
             await run.send(Answered(), source=DESK, cause=cause)
         await run.send(Answered(text="yes"), source=DESK, cause=1)
         assert (await run.result()).output.text == "yes"
+
+
+@pytest.mark.parametrize("journal", [None, MemoryJournal()], ids=["no journal", "journal"])
+@pytest.mark.parametrize("early", [True, False], ids=["early", "returned"])
+async def test_what_json_can_not_carry_is_refused_where_it_is_published(journal: Any, early: bool) -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext[WorkSeen]) -> WorkSeen | None:
+            seen = WorkSeen(text="caf\udce9")
+            if early:
+                await ctx.publish(seen)
+            return seen
+
+    table = EventTable((CLIENT, WorkGiven, "worker"), ("worker", WorkSeen, CLIENT), result=WorkSeen)
+    swarm = Swarm(Worker(), table=table, journal=journal)
+    with pytest.raises(RunFailed, match=r"EventEncodingError: WorkSeen\.text can't be written to JSON") as caught:
+        await swarm.run(WorkGiven())
+    assert isinstance(caught.value.__cause__, EventEncodingError)
+
+
+class Held(Event):
+    held: Any
+
+
+async def test_an_event_from_outside_that_json_can_not_carry_starts_no_run() -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven | Held) -> WorkDone:
+            return WorkDone()
+
+    async with worker_swarm(Worker(), (CLIENT, Held, "worker")).open() as live:
+        with pytest.raises(EventEncodingError, match=r"Held\.held can't be written to JSON"):
+            await live.submit(Held(held=10**5000))
+        assert live.bus.runs == {}
+
+
+async def test_unfit_characters_that_are_sent_are_replaced_and_reported() -> None:
+    class Worker(Role):
+        @on
+        async def wait(self, event: WorkGiven) -> None: ...
+
+        @on
+        async def take(self, event: Answered) -> WorkDone:
+            return WorkDone(text=event.text)
+
+    async with started(worker_swarm(Worker(), (CLIENT, Answered, "worker")), WorkGiven()) as (_, run):
+        await run.send(Answered(text="caf\udce9"))
+        result = await run.result()
+    assert result.output.text == "caf\N{REPLACEMENT CHARACTER}"
+    assert result.warnings == ("1 characters that no text can hold were replaced in answered",)

@@ -174,6 +174,9 @@ def test_an_event_has_no_public_attributes_of_its_own() -> None:
         ({"name": "two words"}, "can't name"),
         ({"name": ""}, "can't name"),
         ({"version": 0}, "versions count from 1"),
+        ({"version": "2"}, "versions count from 1"),
+        ({"version": True}, "versions count from 1"),
+        ({"name": 5}, "5 can't name"),
         ({"vesion": 2}, "no option vesion"),
         ({"frozen": False}, "must stay frozen"),
         ({"extra": "allow"}, "fields without a type"),
@@ -418,6 +421,13 @@ def test_computed_fields_are_not_written() -> None:
     event = Summed(parts=(1, 2))
     assert to_json(event) == b'{"parts":[1,2]}'
     assert there_and_back(event).total == 3
+    assert Summed.model_validate_json(event.model_dump_json()) == event
+
+
+@pytest.mark.parametrize("offset", [dt.timedelta(minutes=19, seconds=32), dt.timedelta(microseconds=1)], ids=str)
+def test_a_time_whose_zone_json_can_not_tell_is_refused(offset: dt.timedelta) -> None:
+    with pytest.raises(ValidationError, match="JSON tells minutes only"):
+        holding(dt.datetime)(value=dt.datetime(1930, 1, 1, tzinfo=dt.timezone(offset)))
 
 
 def test_a_time_zone_keeps_its_instant() -> None:
@@ -445,11 +455,64 @@ def test_a_copy_is_validated() -> None:
         event.model_copy(update={"level": math.nan})
 
 
-def test_text_that_can_not_be_written_is_an_error_that_names_the_field() -> None:
-    event = Measured(name="\ud800", count=1, level=0.5)
-    with pytest.raises(EventEncodingError, match=r"Measured\.name") as caught:
-        to_json(event)
-    assert (caught.value.event, caught.value.field) == ("measured", "name")
+def nested(depth: int) -> object:
+    value: object = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+class Branch(Event):
+    parts: tuple[Branch, ...] = ()
+    note: Any = None
+
+
+def branch(depth: int) -> Branch:
+    grown = Branch()
+    for _ in range(depth):
+        grown = Branch(parts=(grown,))
+    return grown
+
+
+@pytest.mark.parametrize(
+    ("event", "field"),
+    [
+        (lambda: Measured(name="\ud800", count=1, level=0.5), "name"),
+        (lambda: Measured(name="a", count=10**5000, level=0.5), "count"),
+        (lambda: Branch(note="\ud800"), "note"),
+        (lambda: Branch(note={"\ud800": 1}), "note"),
+        (lambda: Branch(note=nested(260)), "note"),
+        (lambda: Branch(note=nested(210)), "note"),
+        (lambda: branch(300), "parts"),
+        (lambda: branch(110), "parts"),
+        (lambda: holding(FrozenDict[str, int])(value={"\ud800": 1}), "value"),
+        (lambda: holding(frozenset[str])(value={"\ud800"}), "value"),
+        (lambda: holding(pathlib.Path)(value=pathlib.Path("caf\udce9")), "value"),
+    ],
+    ids=[
+        "surrogate",
+        "digits",
+        "any",
+        "any key",
+        "deep",
+        "too deep to read",
+        "parts",
+        "parts to read",
+        "key",
+        "set",
+        "path",
+    ],
+)
+def test_what_json_can_not_carry_is_an_error_that_names_the_field(event: Callable[[], Event], field: str) -> None:
+    made = event()
+    with pytest.raises(EventEncodingError, match=rf"{type(made).__name__}\.{field} can't be written to JSON") as caught:
+        to_json(made)
+    assert (caught.value.event, caught.value.field) == (event_name(made), field)
+
+
+def test_much_that_lies_side_by_side_is_not_too_deep() -> None:
+    wide = Branch(parts=tuple(branch(90) for _ in range(50)), note=nested(190))
+    assert there_and_back(wide) == wide
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from swarmbus.delivery.joins import Trouble
 from swarmbus.delivery.mending import Mending
 from swarmbus.delivery.publishing import publish
 from swarmbus.delivery.topology import ALIVE, FIRST_JOIN, RESULT, failed_routing
-from swarmbus.errors import PublishError
+from swarmbus.errors import EventEncodingError, PublishError
 from swarmbus.events import HandlerFailed, event_name
 from swarmbus.results import Failure
 from swarmbus.table import SYSTEM
@@ -58,7 +58,7 @@ def ask_menders(book: Book, delivery: Delivery, failure: Failure, at: float) -> 
     )
     try:
         routes = book.topology.prepare(SYSTEM.address, event)
-    except PublishError as error:
+    except (EventEncodingError, PublishError) as error:
         book.warn(str(error))
         return False
     delivery.failed = True

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from swarmbus.arguments import no_answer, no_sequence
 from swarmbus.errors import PublishError
-from swarmbus.events import HandlerFailed, event_name
+from swarmbus.events import HandlerFailed, event_name, to_json
 from swarmbus.reach import Reach, takers
 from swarmbus.table import CLIENT, SYSTEM, External, address
 from swarmbus.text import error_text
@@ -142,10 +142,12 @@ class Topology:
 
         Raises:
             PublishError: no row of the table allows it, no `when` accepts it, or the user code raised.
+            EventEncodingError: JSON can't carry it; refused here, so that with a journal and without the same happens.
         """
         routing = self.routing(source, type(event))
         if routing is None:
             raise PublishError(self._not_allowed(source, event))
+        to_json(event)  # raises for what JSON can't carry
         if routing.plain:
             return None
         chosen: list[tuple[int, int]] = []
