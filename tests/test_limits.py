@@ -202,3 +202,10 @@ def test_repetition_is_noticed(turns: list[list[tuple[ToolCall, ToolResult]]], r
     noticed = [repetition.observe(turn) for turn in turns]
     assert noticed[:-1] == [None] * (len(turns) - 1)
     assert (noticed[-1] or [None])[0] == reason
+
+
+def test_a_call_is_the_same_whatever_the_order_and_the_spaces_of_its_arguments() -> None:
+    repetition = Repetition(Limits())
+    written = ['{"a": 1, "b": 2}', '{"b":2,"a":1}', '{ "a":1, "b":2 }']
+    noticed = [repetition.observe([(ToolCall("1", "f", text), ToolResult(ok=True, text="same"))]) for text in written]
+    assert [stop and stop[0] for stop in noticed] == [None, None, "repeated_results"]

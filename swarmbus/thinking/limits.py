@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -129,7 +130,7 @@ class Repetition:
 
         A turn counts once per call and once per tool, however often it made the call or the tool failed.
         """
-        calls = {(call.name, call.arguments): result for call, result in outcomes}
+        calls = {(call.name, _as_value(call.arguments)): result for call, result in outcomes}
         tools: dict[str, bool] = {}
         for (name, _), result in calls.items():
             tools[name] = tools.get(name, True) and result.ok
@@ -158,3 +159,11 @@ class Repetition:
             if errors is not None and self._errors[name] >= errors:
                 return "errors_per_tool", f"{name} failed in {errors} turns running"
         return None
+
+
+def _as_value(arguments: str) -> str:
+    """Return the arguments of a call, which a model writes in any order and with any spaces, in one way."""
+    try:
+        return json.dumps(json.loads(arguments), sort_keys=True, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return arguments
