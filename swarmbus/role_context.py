@@ -14,6 +14,7 @@ from functools import lru_cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, overload
 
+import anyio
 import anyio.to_thread
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_jsonable_python
@@ -55,6 +56,7 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
         self._changes: list[Change] = []
         self._state = port.state
         self._values = 0
+        self._effects: dict[str, _Effect] = {}
 
     @property
     def run_id(self) -> str:
@@ -204,7 +206,8 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
     async def once(self, key: str, function: Callable[[], Any]) -> Any:
         """Call a function whose effect must not be repeated, and return what it returned, as JSON would give it back.
 
-        Another attempt gets the recorded value instead. A synchronous function runs in a worker thread.
+        A further call with the key gets the same value, in this attempt or another; one that comes while the function
+        runs waits for it. What raised is called again. A synchronous function runs in a worker thread.
         """
         require_text("ctx.once({}, ...)", key)
         given: Any = function
@@ -212,9 +215,13 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
             if inspect.iscoroutine(given):
                 given.close()
             raise refusal(f"ctx.once({key!r}, {{}})", given, "a function: give it uncalled")
-        call = await self._port.calls.recorded("once", key)
-        if call is not None:
-            return call.value
+        effect = self._effects.setdefault(key, _Effect())
+        async with effect.lock:
+            if effect.call is None:
+                effect.call = await self._port.calls.recorded("once", key) or await self._take_effect(key, function)
+            return effect.call.value
+
+    async def _take_effect(self, key: str, function: Callable[[], Any]) -> CallRecord:
         made: Any
         if inspect.iscoroutinefunction(function):
             made = await function()
@@ -223,8 +230,9 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
             if inspect.isawaitable(made):
                 made = await made
         call = CallRecord("once", key, to_jsonable_python(made), {})
-        await self._port.calls.record(call)
-        return call.value
+        with anyio.CancelScope(shield=True):  # what has taken effect must not be forgotten by a cancel
+            await self._port.calls.record(call)
+        return call
 
     def now(self) -> datetime:
         """Return the time, in UTC; the same at every attempt."""
@@ -259,6 +267,16 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
         if self._state is None:
             raise RoleError(f"{self._port.role} has no State; give it a nested class `State(BaseModel, frozen=True)`")
         return self._state
+
+
+class _Effect:
+    """An effect that may be had once: its record, once it took place, and who sees to it."""
+
+    __slots__ = ("call", "lock")
+
+    def __init__(self) -> None:
+        self.call: CallRecord | None = None
+        self.lock = anyio.Lock()
 
 
 def changes_of(context: RoleContext[Any, Any]) -> tuple[Change, ...]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
+
 from support.jobs import WorkDone, WorkGiven, WorkSeen, events_in, read_all, worker_swarm
 from swarmbus import External, Retry, Retryable, Role, RoleContext, RunResult, on, tool
+from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.models import ScriptedModel, call
 
 SEEN = ("worker", WorkSeen, External("screen"))
@@ -65,6 +68,86 @@ async def test_a_function_that_failed_is_called_again() -> None:
 
     assert (await run(Worker())).output.text == "sent"
     assert effects == [1, 2]
+
+
+async def test_a_function_called_once_by_several_tasks_is_called_once() -> None:
+    effects: list[int] = []
+    seen: list[list[Any]] = []
+
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            async def pay() -> int:
+                await anyio.lowlevel.checkpoint()
+                effects.append(ctx.attempt)
+                return len(effects)
+
+            async def call_it() -> None:
+                values.append(await ctx.once("pay", pay))
+
+            values: list[Any] = []
+            seen.append(values)
+            async with anyio.create_task_group() as tasks:
+                for _ in range(5):
+                    tasks.start_soon(call_it)
+            if ctx.attempt == 1:
+                raise Retryable("after the effect")
+            return WorkDone(text=str(await ctx.once("pay", pay)))
+
+    result = await run(Worker())
+    assert (result.output.text, result.warnings) == ("1", ())
+    assert (effects, seen) == ([1], [[1] * 5] * 2)
+
+
+async def test_where_a_function_failed_the_next_task_that_waits_calls_it() -> None:
+    effects: list[str] = []
+
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            async def pay() -> str:
+                await anyio.lowlevel.checkpoint()
+                effects.append("tried")
+                if len(effects) == 1:
+                    raise ValueError("line is down")
+                return "paid"
+
+            async def call_it() -> None:
+                try:
+                    got.append(await ctx.once("pay", pay))
+                except ValueError as error:
+                    got.append(str(error))
+
+            got: list[str] = []
+            async with anyio.create_task_group() as tasks:
+                for _ in range(3):
+                    tasks.start_soon(call_it)
+            return WorkDone(text=", ".join(sorted(got)))
+
+    assert (await run(Worker())).output.text == "line is down, paid, paid"
+    assert effects == ["tried", "tried"]
+
+
+async def test_an_effect_that_a_cancel_overtakes_is_not_forgotten() -> None:
+    effects: list[int] = []
+
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            async def pay() -> str:
+                effects.append(ctx.attempt)
+                scope.cancel()
+                return "paid"
+
+            with anyio.CancelScope() as scope:
+                await ctx.once("pay", pay)
+            if ctx.attempt == 1:
+                raise Retryable("after the effect")
+            return WorkDone(text=await ctx.once("pay", pay))
+
+    journal = MemoryJournal()
+    assert (await run(Worker(), journal=journal)).output.text == "paid"
+    assert effects == [1]
 
 
 async def test_a_models_replies_and_its_tools_results_are_used_again() -> None:
