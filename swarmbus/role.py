@@ -11,6 +11,7 @@ import inspect
 import re
 from collections.abc import Callable
 from contextlib import asynccontextmanager
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel
@@ -21,7 +22,7 @@ from swarmbus.events import snake_case
 from swarmbus.fields import compile_guards
 from swarmbus.handlers import Retry, spec_of
 from swarmbus.text import did_you_mean, near_match
-from swarmbus.thinking.limits import Limits
+from swarmbus.thinking.limits import Budget, Limits
 from swarmbus.thinking.models.base import MODEL_WANTED, is_model
 
 if TYPE_CHECKING:
@@ -33,6 +34,19 @@ if TYPE_CHECKING:
 
 SETTINGS = ("instructions", "tools", "model", "limits", "concurrency", "history", "State", "retry", "timeout")
 """The class attributes that mean something to swarmbus; `named` takes all of them but `State`."""
+
+SWARM_SETTINGS = ("table", "budget", "deps", "journal", "transport", "clock")
+"""The settings that a swarm has and no role."""
+
+_PLACES = (
+    (SWARM_SETTINGS, "`Swarm(..., {}=...)`"),
+    ([field.name for field in fields(Limits)], "`limits = Limits({}=...)`"),
+    ([field.name for field in fields(Budget)], "`Swarm(..., budget=Budget({}=...))`"),
+    ([field.name for field in fields(Retry)], "`retry = Retry({}=...)`"),
+    (("grace",), "`swarm.open({}=...)`"),
+    (("deadline",), "`@join(..., {}=...)`"),
+)
+"""Where settings belong that some have tried to give a role."""
 
 _NAME = re.compile(r"\w+(?:-\w+)*")
 _RESERVED = ("client", "system", "external")
@@ -58,7 +72,8 @@ class Role:
         timeout: seconds for one attempt, unless the handler says so; None for the swarm's.
 
     Raises:
-        RoleError: a class attribute that looks like a misspelt setting, or a setting that can't be.
+        RoleError: a class attribute that looks like a misspelt setting, a setting that belongs elsewhere, such as
+            `turns`, or one that can't be.
     """
 
     name: str = "role"
@@ -101,7 +116,7 @@ class Role:
         allowed = [setting for setting in SETTINGS if setting != "State"]
         for setting in settings:
             if setting not in allowed:
-                told = did_you_mean(setting, allowed)
+                told = _belongs(setting) or did_you_mean(setting, allowed)
                 raise RoleError(f"{self.name} has no setting {setting!r}{told}; there are {', '.join(allowed)}")
         twin = copy.copy(self)
         twin.__dict__.pop("_open", None)
@@ -123,11 +138,22 @@ def _refuse_misspelt(cls: type[Role]) -> None:
             continue
         if inspect.isroutine(value) or hasattr(value, "__get__"):
             continue
+        if attribute in vars(cls) and (told := _belongs(attribute)):
+            raise RoleError(
+                f"{cls.__name__}.{attribute} is no setting of a role, and would be ignored{told}. "
+                f"(An attribute of your own needs another name, or an underscore before it.)"
+            )
         if match := near_match(attribute, SETTINGS, 0.75):
             raise RoleError(
                 f"{cls.__name__}.{attribute} is no setting; did you mean `{match}`? "
                 f"(An attribute of your own needs a name less like it, or an underscore before it.)"
             )
+
+
+def _belongs(setting: str) -> str:
+    """Say where a setting belongs that is none of a role; of an unknown one, nothing."""
+    places = [place.format(setting) for settings, place in _PLACES if setting in settings]
+    return f"; it belongs in {' or '.join(places)}" if places else ""
 
 
 def _refuse_unbound(cls: type[Role]) -> None:

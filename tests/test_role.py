@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -11,7 +12,8 @@ from pydantic import BaseModel
 from swarmbus.errors import EventClassError, RoleError
 from swarmbus.events import Event
 from swarmbus.handlers import Retry, on
-from swarmbus.role import Role
+from swarmbus.role import SETTINGS, SWARM_SETTINGS, Role
+from swarmbus.swarm import Swarm
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -111,8 +113,34 @@ def test_a_misspelt_setting_is_refused_when_the_class_is_made(attribute: str, me
         role_class(__annotations__={attribute: "int"})
 
 
+@pytest.mark.parametrize(
+    ("attribute", "place"),
+    [
+        ("budget", r"in `Swarm\(\.\.\., budget=\.\.\.\)`\."),
+        ("turns", r"in `limits = Limits\(turns=\.\.\.\)`\."),
+        ("tool_timeout", r"in `limits = Limits\(tool_timeout=\.\.\.\)`\."),
+        ("calls", r"in `Swarm\(\.\.\., budget=Budget\(calls=\.\.\.\)\)`\."),
+        ("tokens", r"in `limits = Limits\(tokens=\.\.\.\)` or `Swarm\(\.\.\., budget=Budget\(tokens=\.\.\.\)\)`\."),
+        ("attempts", r"in `retry = Retry\(attempts=\.\.\.\)`\."),
+        ("grace", r"in `swarm\.open\(grace=\.\.\.\)`\."),
+        ("deadline", r"in `@join\(\.\.\., deadline=\.\.\.\)`\."),
+    ],
+)
+def test_a_setting_that_belongs_elsewhere_is_refused(attribute: str, place: str) -> None:
+    with pytest.raises(RoleError, match=rf"Worker\.{attribute} is no setting of a role.*; it belongs {place}"):
+        role_class(**{attribute: 4})
+    with pytest.raises(RoleError, match=rf"no setting '{attribute}'; it belongs in `"):
+        Executor().named("reviewer", **{attribute: 4})
+
+
+def test_every_setting_of_a_swarm_is_one_of_a_role_or_said_to_belong_there() -> None:
+    options = {name for name, option in signature(Swarm).parameters.items() if option.kind is option.KEYWORD_ONLY}
+    assert options - set(SETTINGS) == set(SWARM_SETTINGS)
+
+
 def test_attributes_and_methods_of_its_own_are_fine() -> None:
-    cls = role_class(separator="-", _tool=3, limit=lambda self: 3, store=None, prompt="x", Item=int)
+    own = {"_tool": 3, "limit": lambda self: 3, "budget": property(lambda self: 3), "_turns": 3}
+    cls = role_class(separator="-", store=None, prompt="x", Item=int, __annotations__={"calls": "int"}, **own)
     assert cls().separator == "-"  # type: ignore[attr-defined]
 
 
