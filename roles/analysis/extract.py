@@ -5,6 +5,8 @@ It runs inside a reading process (`reading_process.py`): it may crash, hang or e
 
 from __future__ import annotations
 
+import re
+import tempfile
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -26,6 +28,9 @@ _MARKER_PARTS = _MARKER.split("{page_num}")
 _ATTACHMENTS = 50
 _LIBRARY_WARNINGS = 3
 _NAMED_PARTS = 3
+_LONGEST_REASON = 240
+_UNREADY = re.compile(r"initialization failed[^:]*: (.*)", re.DOTALL)
+"""How the library says that a part of its own can't be loaded, which is no fault of the file's."""
 _INLINE = ["a", "abbr", "b", "cite", "code", "del", "em", "i", "kbd", "mark", "q", "s", "samp", "span", "strong", "u"]
 """HTML inside mails and books: what these mark is read without the mark."""
 
@@ -215,6 +220,12 @@ def _not_installed(kind: Kind) -> Extract:
 def _refused(kind: Kind, message: str) -> Extract:
     if "password" in message.lower() or "encrypt" in message.lower():
         return Extract("encrypted", f"the {kind.name} is protected by a password")
+    unready = _UNREADY.search(message)
+    if unready is not None:
+        place, why = tempfile.gettempdir(), " ".join(unready[1].split())
+        return Extract(
+            "failed", f"what reads {kind.name} can't be set up in the folder {place}: {why[:_LONGEST_REASON]}"
+        )
     return Extract("failed", f"damaged or not really {kind.name}: {message[:120]}")
 
 

@@ -13,6 +13,7 @@ import sys
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from subprocess import DEVNULL, PIPE
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self
 
 import anyio
@@ -79,6 +80,7 @@ class ReadingPool:
         )
         self._slots = anyio.CapacityLimiter(self.limits.processes)
         self._idle: list[_Reader] = []
+        self._folder: TemporaryDirectory[str] | None = None
 
     async def __aenter__(self) -> Self:
         """Open the pool; no process is started yet."""
@@ -87,9 +89,11 @@ class ReadingPool:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End every process."""
+        """End every process, and remove what they have left."""
         while self._idle:
             await self._idle.pop().end()
+        if self._folder is not None:
+            self._folder.cleanup()
 
     async def read(self, path: str) -> Reading:
         """Read one file; whatever happens to it or to its process is in the reading's status and reason."""
@@ -102,6 +106,12 @@ class ReadingPool:
             self._note(path, reading.extract.status)
         return reading
 
+    def _temporary_folder(self) -> str:
+        """Return a folder that nobody else may enter: what a library puts there it also loads as code."""
+        if self._folder is None:
+            self._folder = TemporaryDirectory(prefix="swarmbus-", ignore_cleanup_errors=True)
+        return self._folder.name
+
     def _note(self, path: str, status: Status | None) -> None:
         if self._on_progress is not None:
             self._on_progress(path, status)
@@ -111,7 +121,7 @@ class ReadingPool:
         fresh = not self._idle
         async with AsyncExitStack() as cleanup:
             try:
-                reader = await _Reader.start(self._command) if fresh else self._idle.pop()
+                reader = await _Reader.start(self._command, self._temporary_folder()) if fresh else self._idle.pop()
             except (OSError, EOFError, TimeoutError) as error:
                 return failure(f"no reading process could be started: {str(error) or type(error).__name__}"), True
             cleanup.push_async_callback(reader.end)
@@ -141,12 +151,13 @@ class _Reader:
         self._answers = BufferedByteReceiveStream(process.stdout)
 
     @classmethod
-    async def start(cls, command: Sequence[str]) -> _Reader:
-        """Start a process and wait until it is ready."""
+    async def start(cls, command: Sequence[str], folder: str) -> _Reader:
+        """Start a process that has a folder for its temporary files, and wait until it is ready."""
         environment = os.environ | {
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
             "MALLOC_ARENA_MAX": "2",
             "OMP_NUM_THREADS": "1",
+            **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder),
         }
         # In a session of its own it is out of reach of a terminal's Ctrl-C, which is this process's to handle.
         process = await anyio.open_process(

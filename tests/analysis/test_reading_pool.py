@@ -1,0 +1,72 @@
+"""Reading processes keep what they need to themselves, and nothing is left of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from roles.analysis.reading_pool import ReadingLimits, ReadingPool
+from support import bad_documents
+
+LIMITS = ReadingLimits(seconds=20, processes=1)
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for everybody's temporary files, in which somebody waits with code of their own."""
+    folder = tmp_path / "temporary"
+    trap = folder / "kreuzberg-pdfium"
+    trap.mkdir(parents=True)
+    for name in ("libpdfium.so", "libpdfium.dylib", "pdfium.dll"):
+        (trap / name).write_bytes(b"no library at all")
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return folder
+
+
+async def test_no_code_is_loaded_from_a_folder_that_others_can_write_to(temporary: Path, tmp_path: Path) -> None:
+    before = below(temporary)
+    path = bad_documents.pdf(tmp_path / "a.pdf")
+    async with ReadingPool(LIMITS) as pool:
+        assert (await pool.read(str(path))).extract.status == "read"
+        made = below(temporary) - before
+        assert [stat.S_IMODE(path.stat().st_mode) for path in made if path.parent == temporary] == [0o700]
+    assert below(temporary) == before
+
+
+def below(folder: Path) -> set[Path]:
+    return set(folder.rglob("*"))
+
+
+async def test_without_a_place_for_temporary_files_a_document_fails_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nosuch"))
+    async with ReadingPool(LIMITS) as pool:
+        reading = await pool.read(str(bad_documents.pdf(tmp_path / "a.pdf")))
+    assert reading.extract.status == "failed"
+    assert reading.extract.reason.startswith("no reading process could be started: ")
+    assert "No such file or directory" in reading.extract.reason
+    assert not (tmp_path / "nosuch").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the library looks elsewhere there")
+def test_a_full_disk_is_no_damage_of_the_document(tmp_path: Path) -> None:
+    program = (
+        "import sys, os, resource; os.environ['TMPDIR'] = sys.argv[2]; from roles.analysis.extract import extract;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); import signal;"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "print(extract(open(sys.argv[1], 'rb').read(), '.pdf').reason)"
+    )
+    path = bad_documents.pdf(tmp_path / "a.pdf")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", program, str(path), str(tmp_path)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=50)
+    assert run.stdout.startswith("what reads PDF can't be set up in the folder ")
+    assert "File too large" in run.stdout
