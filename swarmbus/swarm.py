@@ -21,7 +21,7 @@ from swarmbus.role import Role, check_settings
 from swarmbus.role_models import RoleModels
 from swarmbus.settings import require_settings
 from swarmbus.table import EventTable
-from swarmbus.task_groups import background
+from swarmbus.task_groups import background, closed_within
 from swarmbus.thinking.limits import Budget, Limits
 from swarmbus.wiring import RoleWiring, read_role
 
@@ -39,6 +39,8 @@ R = TypeVar("R", bound=Event, default=Event)
 
 GRACE = 10.0
 """Seconds that what is under way gets when a run ends or the swarm is closed, where nothing else is said."""
+CLOSING = 1.0
+"""Seconds that what roles and models have opened gets to close at least, however short the grace is."""
 
 
 class Swarm(Generic[R]):
@@ -137,11 +139,16 @@ class Swarm(Generic[R]):
     def open(self, *, grace: float = GRACE) -> AbstractAsyncContextManager[LiveSwarm[R]]:
         """Open the swarm for runs; leaving the block drains it.
 
+        A handler that does not stop when told is left to itself after the grace: its run ends and says so, and another
+        takes its place in its role. But it can't be ended by force, so that leaving the block takes until it returns.
+
         Args:
-            grace: seconds that what is under way gets when a run ends or the block is left.
+            grace: seconds that what is under way gets when a run ends or the block is left, and what roles have
+                opened to close.
 
         Raises:
             WiringError: the wiring has errors; nothing was started.
+            TimeoutError: a role's `lifespan`, or a model, was not closed in time.
             BaseException: a handler raised what is no `Exception`, such as `SystemExit`. It ends the swarm; its runs
                 are stopped, and can be resumed.
         """
@@ -157,10 +164,12 @@ class Swarm(Generic[R]):
             if not callable(wrap):
                 raise refusal("swarm.middleware.append({})", wrap, "a function of context, event and call_next")
         async with AsyncExitStack() as stack:
+            closing = max(grace, CLOSING)
             for role in self.roles:
-                await stack.enter_async_context(_resources(role))
+                await stack.enter_async_context(closed_within(closing, _resources(role), f"{role.name}.lifespan()"))
                 stack.enter_context(_running(role))
-            models = await stack.enter_async_context(OpenModels())
+            models = OpenModels()
+            await stack.enter_async_context(closed_within(closing, models, "what the models had opened"))
             group = await stack.enter_async_context(background())
             live = LiveSwarm(self, group, models, grace=grace, attended=attended)
             await group.start(live.bus.serve)

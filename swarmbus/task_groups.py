@@ -9,6 +9,7 @@ import anyio
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+    from contextlib import AbstractAsyncContextManager
 
     from anyio.abc import TaskGroup
 
@@ -70,6 +71,27 @@ async def side_by_side(function: Callable[[T], Awaitable[None]], values: Iterabl
             group.start_soon(call, value)
     if first is not None:
         raise first
+
+
+@asynccontextmanager
+async def closed_within(seconds: float, manager: AbstractAsyncContextManager[Any], what: str) -> AsyncIterator[None]:
+    """Enter a context manager for the block; to leave it, it has so many seconds.
+
+    Raises:
+        TimeoutError: it was not left by then, and was cancelled; an error of the block comes first.
+    """
+    problem: BaseException | None = None
+    with anyio.CancelScope() as scope:
+        async with manager:
+            try:
+                yield
+            except BaseException as error:
+                problem = error
+                raise
+            finally:
+                scope.deadline = anyio.current_time() + seconds
+    if scope.cancelled_caught:
+        raise problem or TimeoutError(f"{what} was not closed within {seconds:g} s")
 
 
 @asynccontextmanager

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pydantic import TypeAdapter
 
+    from swarmbus.delivery.clock import Clock
     from swarmbus.delivery.deliveries import Delivery
     from swarmbus.delivery.home import Home
     from swarmbus.delivery.runs import RunState
@@ -45,6 +46,7 @@ class AttemptPort:
 
     Attributes:
         prepare: decides where an event goes, or refuses it; room: waits until its receivers have room.
+        grace: seconds that an attempt gets to stop when told.
     """
 
     def __init__(
@@ -53,16 +55,17 @@ class AttemptPort:
         room: Callable[[RunState, str, Event], Awaitable[None]],
         write: Callable[[RunState, Record], Awaitable[Any]],
         *,
-        time: Callable[[], float],
-        monotonic: Callable[[], float],
+        clock: Clock,
         home: Home,
+        grace: float,
     ) -> None:
         self.prepare = prepare
         self.room = room
         self.write = write
-        self.time = time
-        self.monotonic = monotonic
+        self.time = clock.time
+        self.monotonic = clock.monotonic
         self.home = home
+        self.grace = grace
 
 
 class Attempt:
@@ -155,7 +158,9 @@ class Attempt:
         await self.flush()
         self.run.replies[question] = reply
         await self._port.write(self.run, Asked(self._port.time(), self.delivery.key, question, content))
-        self.slot.stop("suspended")
+        gone = self._port.monotonic() + self._port.grace
+        self.slot.stop("suspended", gone)
+        self._watch(gone)
         return await anyio.sleep_forever()
 
     def progress(self) -> None:
@@ -163,7 +168,7 @@ class Attempt:
         if self._waiting is not None and self._waiting.blocks:
             self._waiting.left = self.slot.timeout
         else:
-            self.slot.deadline = self._port.monotonic() + self.slot.timeout
+            self.slot.renew(self._port.monotonic() + self.slot.timeout)
 
     def diverged(self) -> str | None:
         """Say how what this attempt published differs from what an earlier one did, or None where it does not."""
@@ -232,11 +237,11 @@ class Waiting:
     def __enter__(self) -> None:
         if not self.blocks:
             self.left = self._slot.deadline - self._monotonic()
-            self._slot.deadline = math.inf
+            self._slot.renew(math.inf)
         self.blocks += 1
 
     def __exit__(self, *_: object) -> None:
         self.blocks -= 1
         if not self.blocks:
-            self._slot.deadline = self._monotonic() + self.left
+            self._slot.renew(self._monotonic() + self.left)
             self._watch(self._slot.deadline)

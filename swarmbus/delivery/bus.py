@@ -20,7 +20,7 @@ from swarmbus.delivery.stalling import outside_lacks
 from swarmbus.delivery.supervisor import Policy, Supervisor
 from swarmbus.delivery.timekeeper import Timekeeper
 from swarmbus.delivery.watching import tell
-from swarmbus.errors import RecordError, SubmitError
+from swarmbus.errors import RecordError, RoleError, SubmitError
 from swarmbus.records import Answered, Ended, Fired, Submitted
 from swarmbus.text import error_text
 
@@ -86,12 +86,10 @@ class Bus:
         self._pressure = Pressure(topology.reach)
         self._fresh = frozenset(number for number, policy in enumerate(policies) if policy.retry.fresh)
         shared: Any = {"clock": clock, "timekeeper": self._timekeeper, "transport": transport}
-        port = AttemptPort(
-            topology.prepare, self._room, self.write, home=self.home, time=clock.time, monotonic=clock.monotonic
-        )
+        port = AttemptPort(topology.prepare, self._room, self.write, clock=clock, home=self.home, grace=grace)
         durable = journal is not None
         self._supervisor = Supervisor(port, invoke, policies, give_up=self._give_up, durable=durable, **shared)
-        self.endings = Endings(self.runs, self.write, grace=grace, **shared)
+        self.endings = Endings(self.runs, self.write, watch=self._supervisor.watch, grace=grace, **shared)
 
     # --- life
 
@@ -262,10 +260,11 @@ class Bus:
             self._group.start_soon(self.endings.end, run, "stopped", outside_lacks(run.ledger))
 
     def _take_back(self, run: RunState, effects: Effects) -> None:
+        by = self.endings.stop_by()
         for gone in effects.cancelled:
             if isinstance(gone, Delivery):
                 run.calls.forget(gone.key)
-                self._transport.stop(run, gone, "cancelled")
+                self._transport.stop(run, gone, "cancelled", by)
             elif isinstance(gone, MapCursor):
                 self._pacer(run, gone.handler.role).dropped()
 
@@ -339,4 +338,6 @@ def _first(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         errors = error.exceptions
         error = next((each for each in errors if not isinstance(each, cancelled)), errors[0])
+    if isinstance(error.__context__, RoleError):  # a scope left open upsets those around it as well
+        return error.__context__
     return error

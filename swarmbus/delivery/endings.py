@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,13 @@ if TYPE_CHECKING:
     from swarmbus.delivery.deliveries import Delivery
     from swarmbus.delivery.runs import RunState
     from swarmbus.delivery.timekeeper import Timekeeper
-    from swarmbus.delivery.transports.base import Transport
+    from swarmbus.delivery.transports.base import Slot, Transport
     from swarmbus.records import EndStatus, Record
+
+UNWINDING = 2.0
+"""Seconds at most that what is under way gets to stop when told, once the grace of a drain is over."""
+MOST = 10
+"""Deliveries that a message names."""
 
 
 class Endings:
@@ -29,6 +35,7 @@ class Endings:
 
     Args:
         runs: the open runs, by id; a run that has ended is taken out.
+        watch: has the attempts looked at once the clock's monotonic seconds have come to this.
         grace: seconds that what is still under way gets.
 
     Attributes:
@@ -41,6 +48,7 @@ class Endings:
         runs: dict[str, RunState],
         write: Callable[[RunState, Record], Awaitable[Any]],
         *,
+        watch: Callable[[float], None],
         clock: Clock,
         timekeeper: Timekeeper,
         transport: Transport,
@@ -48,6 +56,7 @@ class Endings:
     ) -> None:
         self._runs = runs
         self._write = write
+        self._watch_attempts = watch
         self._clock = clock
         self._timekeeper = timekeeper
         self._transport = transport
@@ -64,23 +73,28 @@ class Endings:
         """See a run to its end: what is still under way gets the grace time."""
         ledger = run.ledger
         if ledger.ended is not None:
-            self._transport.drop(run)
+            drained = ledger.ended.status == "stopped"
+            self._transport.drop(run, self.stop_by(UNWINDING if drained else math.inf))
         await self._landing([run])
         run.cut = [describe(delivery) for delivery in ledger.pending.values() if delivery.live]
         outcome = ledger.outcome
         assert outcome is not None
         if ledger.ended is None:
             await self._write(run, Ended(self._clock.time(), outcome.status, outcome.reason))
-        self._transport.drop(run)
+        self._transport.drop(run, self.stop_by())
         await self._landing([run])
-        if self._transport.in_flight(run):
-            run.cut.append(f"{self._transport.in_flight(run)} handlers did not stop when told")
         if outcome.status != "stopped":
             ledger.warnings += [f"cut when the run ended: {what}" for what in run.cut]
         ledger.warnings += run.blocked.warnings()
         if run.host is not None:
             ledger.warnings += await run.host.close(self._grace)
         self._let_go(run)
+
+    def stop_by(self, most: float = math.inf) -> float:
+        """Return when what is told to stop now is given up: after the grace, or `most` seconds where that is less."""
+        by = self._clock.monotonic() + min(self._grace, most)
+        self._watch_attempts(by)
+        return by
 
     async def drain(self) -> None:
         """Start nothing new, let what runs finish within the grace time, and stop the runs that are left."""
@@ -89,7 +103,7 @@ class Endings:
         await self._landing([run for run in self._runs.values() if self._transport.in_flight(run)])
         for run in list(self._runs.values()):
             if run.ledger.ended is None:
-                pending = ", ".join(describe(delivery) for delivery in list(run.ledger.pending.values())[:10])
+                pending = ", ".join(describe(delivery) for delivery in list(run.ledger.pending.values())[:MOST])
                 await self._write(
                     run, Ended(self._clock.time(), "stopped", f"drained; pending: {pending or 'nothing'}")
                 )
@@ -144,12 +158,23 @@ class Endings:
         return dict(Counter(slot.delivery.handler.qualified for slot in slots if slot.delivery is not None))
 
     def _busy(self, run: RunState, now: float) -> str:
-        busy = [
-            f"{describe(slot.delivery)} (for {now - slot.since:.0f} s)"
+        if busy := [_occupied(slot, now) for slot in self._transport.slots() if slot.run is run]:
+            return f"busy: {', '.join(busy)}"
+        return self._held_up(run, now) or "nothing was under way"
+
+    def _held_up(self, run: RunState, now: float) -> str:
+        """Say which attempts of other runs take up the roles that have yet to begin with what waits for them."""
+        ledger = run.ledger
+        roles = {delivery.handler.role for delivery in ledger.pending.values()}
+        roles |= {cursor.handler.role for cursor in ledger.maps.values()}
+        others = [
+            f"{_occupied(slot, now)} of run {slot.run.id}"
             for slot in self._transport.slots()
-            if slot.run is run and slot.delivery is not None
+            if slot.run is not None and slot.delivery is not None and slot.delivery.handler.role in roles
         ]
-        return f"busy: {', '.join(busy)}" if busy else "nothing was under way"
+        return (
+            f"nothing was under way, for other runs kept its roles busy: {', '.join(others[:MOST])}" if others else ""
+        )
 
     async def _landing(self, runs: list[RunState]) -> None:
         """Wait until nothing of these runs is under way or left to do, or the grace time is over."""
@@ -171,6 +196,12 @@ class Endings:
     def _landed(self, run: RunState) -> bool:
         quiet = run.ledger.finished or run.ledger.outcome is None
         return quiet and not self._transport.in_flight(run)
+
+
+def _occupied(slot: Slot, now: float) -> str:
+    assert slot.delivery is not None
+    stopped = ", and was told to stop" if slot.stopped is not None else ""
+    return f"{describe(slot.delivery)} (for {now - slot.since:.0f} s{stopped})"
 
 
 def describe(delivery: Delivery) -> str:

@@ -6,6 +6,7 @@ end with, such as `SystemExit`, goes on to whoever opened the bus.
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -83,13 +84,15 @@ class Supervisor:
         if run.ledger.ended is not None:
             return
         policy = self._policies[delivery.handler.number]
-        if self._durable and not await self._start(run, delivery):
-            return
+        if self._durable:
+            slot.renew(math.inf)
+            if not await self._start(run, delivery):
+                return
         slot.timeout = policy.timeout
         slot.since = self._clock.monotonic()
         slot.deadline = slot.since + policy.timeout
-        self._watch(slot.deadline)
-        attempt = Attempt(self._port, slot, run, delivery, self._watch)
+        self.watch(slot.deadline)
+        attempt = Attempt(self._port, slot, run, delivery, self.watch)
         await self._try(attempt, slot)
 
     async def _try(self, attempt: Attempt, slot: Slot) -> None:
@@ -113,7 +116,7 @@ class Supervisor:
     async def _handle(self, attempt: Attempt, slot: Slot) -> None:
         handled = await Stretches(self._invoke(attempt), attempt.note_blocking)
         if self._clock.monotonic() > slot.deadline:  # it blocked the loop, so that nobody could stop it
-            slot.stop("timed_out")
+            slot.stop("timed_out", self._gone())
         if slot.stopped is None:
             await self._commit(attempt, handled)
 
@@ -169,12 +172,32 @@ class Supervisor:
         now = self._clock.monotonic()
         self._next_check = float("inf")
         for slot in self._transport.slots():
-            if slot.deadline <= now:
-                slot.stop("timed_out")
+            if slot.deadline > now:
+                self.watch(slot.deadline)
             elif slot.stopped is None:
-                self._watch(slot.deadline)
+                slot.stop("timed_out", self._gone())
+            else:
+                await self._give_up_on(slot)
 
-    def _watch(self, deadline: float) -> None:
+    async def _give_up_on(self, slot: Slot) -> None:
+        """Go on without an attempt that neither ends nor heeds being stopped; what it still brings is not wanted."""
+        run, delivery, reason = slot.run, slot.delivery, slot.stopped
+        assert run is not None
+        assert delivery is not None
+        attempt = Attempt(self._port, slot, run, delivery, self.watch)
+        self._transport.give_up(slot)
+        run.ledger.warn(f"{describe(delivery)} did not stop when told, and was left to itself")
+        if reason == "timed_out":
+            await self._fail(attempt, attempt.timed_out())
+
+    def _gone(self) -> float:
+        """Return until when what is told to stop now has to be gone, and look then."""
+        gone = self._clock.monotonic() + self._port.grace
+        self.watch(gone)
+        return gone
+
+    def watch(self, deadline: float) -> None:
+        """Look at all attempts once the clock has come to a time in its monotonic seconds."""
         if deadline < self._next_check:
             self._next_check = deadline
             self._timekeeper.call_at(deadline, self._check_attempts)

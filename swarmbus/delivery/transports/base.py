@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from swarmbus.delivery.deliveries import Delivery
     from swarmbus.delivery.runs import RunState
 
-StopReason = Literal["cancelled", "timed_out", "suspended"]
+StopReason = Literal["cancelled", "timed_out", "suspended", "given_up"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class Slot:
 
     Attributes:
         since: when the attempt began, in the clock's monotonic seconds.
-        deadline: when it times out; moved by progress.
-        stopped: why the attempt is being stopped, or None.
+        deadline: when it times out, moved by progress; once it is being stopped, when it is given up.
+        stopped: why the attempt is being stopped, or None; `given_up` where it went on all the same.
     """
 
     __slots__ = ("deadline", "delivery", "run", "scope", "since", "stopped", "timeout")
@@ -53,11 +53,17 @@ class Slot:
         self.timeout = 0.0
         self.stopped: StopReason | None = None
 
-    def stop(self, reason: StopReason) -> None:
-        """Cancel the attempt under way."""
+    def stop(self, reason: StopReason, by: float) -> None:
+        """Cancel the attempt under way, which has to be gone at a time in the clock's monotonic seconds."""
         if self.stopped is None and self.scope is not None:
             self.stopped = reason
+            self.deadline = by
             self.scope.cancel()
+
+    def renew(self, deadline: float) -> None:
+        """Move the time limit, unless the attempt is being stopped."""
+        if self.stopped is None:
+            self.deadline = deadline
 
 
 class Transport(Protocol):
@@ -76,16 +82,20 @@ class Transport(Protocol):
         """Queue a delivery for its role; `first` puts it before the others of its run."""
         ...
 
-    def stop(self, run: RunState, delivery: Delivery, reason: StopReason) -> None:
-        """Take a delivery back, stopping the attempt under way if there is one."""
+    def stop(self, run: RunState, delivery: Delivery, reason: StopReason, by: float) -> None:
+        """Take a delivery back, stopping the attempt under way if there is one; see `Slot.stop`."""
+        ...
+
+    def give_up(self, slot: Slot) -> None:
+        """Count an attempt as over that goes on although it was stopped, and let another worker take its place."""
         ...
 
     def release(self, run: RunState, delivery: Delivery) -> None:
         """Give a serial role's turn to the next delivery of the run."""
         ...
 
-    def drop(self, run: RunState) -> None:
-        """Forget what is queued for a run, and stop its attempts."""
+    def drop(self, run: RunState, by: float) -> None:
+        """Forget what is queued for a run, and stop its attempts; see `Slot.stop`."""
         ...
 
     def in_flight(self, run: RunState) -> int:

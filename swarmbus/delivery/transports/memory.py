@@ -14,9 +14,11 @@ import anyio
 import anyio.lowlevel
 
 from swarmbus.delivery.transports.base import Slot
+from swarmbus.errors import RoleError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
+    from types import TracebackType
 
     from anyio.abc import TaskGroup, TaskStatus
 
@@ -109,6 +111,28 @@ class _Inbox:
                 self.ring.remove(lane)
 
 
+class _Stoppable:
+    """A cancel scope around a role's handlers, which says so where one of them left another open within it."""
+
+    def __init__(self, role: str) -> None:
+        self._role = role
+        self._scope = anyio.CancelScope()
+
+    def __enter__(self) -> anyio.CancelScope:
+        return self._scope.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        try:
+            return self._scope.__exit__(kind, error, traceback)
+        except RuntimeError as misnested:
+            raise RoleError(
+                f"a handler of {self._role} left a cancel scope or a task group open, within which nothing can be told"
+                " to stop any more; enter them by `with` and `async with` only"
+            ) from misnested
+
+
 class MemoryTransport:
     """Deliveries within one process, on one event loop."""
 
@@ -140,24 +164,36 @@ class MemoryTransport:
         if inbox.workers < inbox.station.concurrency and len(inbox.idle) < inbox.size:
             self._hire(inbox)
 
-    def stop(self, run: RunState, delivery: Delivery, reason: StopReason) -> None:
+    def stop(self, run: RunState, delivery: Delivery, reason: StopReason, by: float) -> None:
         """Stop the attempt under way; what waits in an inbox is passed over when its turn comes."""
         slot = self._busy.get((run.id, delivery.key))
         if slot is not None:
-            slot.stop(reason)
+            slot.stop(reason, by)
         else:
             self.release(run, delivery)
+
+    def give_up(self, slot: Slot) -> None:
+        """Count an attempt as over that goes on although it was stopped, and let another worker take its place."""
+        run, delivery = slot.run, slot.delivery
+        assert run is not None
+        assert delivery is not None
+        slot.stopped = "given_up"
+        inbox = self._inboxes[delivery.handler.role]
+        inbox.workers -= 1
+        self._over(inbox, slot, run, delivery)
+        if inbox.size:
+            self._hire(inbox)
 
     def release(self, run: RunState, delivery: Delivery) -> None:
         """Give a serial role's turn to the next delivery of the run."""
         self._inboxes[delivery.handler.role].release(run, delivery)
 
-    def drop(self, run: RunState) -> None:
+    def drop(self, run: RunState, by: float) -> None:
         """Forget what waits for a run, and stop its attempts."""
         for inbox in self._inboxes.values():
             inbox.drop(run)
         for slot in [slot for (run_id, _), slot in self._busy.items() if run_id == run.id]:
-            slot.stop("cancelled")
+            slot.stop("cancelled", by)
 
     def in_flight(self, run: RunState) -> int:
         """Return how many attempts of a run are under way."""
@@ -186,9 +222,9 @@ class MemoryTransport:
 
     async def _worker(self, inbox: _Inbox) -> None:
         slot = Slot()
-        while True:
+        while slot.stopped != "given_up":
             slot.stopped = None
-            with anyio.CancelScope() as slot.scope:
+            with _Stoppable(inbox.station.role) as slot.scope:
                 await self._empty(inbox, slot)
 
     async def _empty(self, inbox: _Inbox, slot: Slot) -> None:
@@ -221,14 +257,20 @@ class MemoryTransport:
         try:
             await self._work(slot, run, delivery)
         finally:
-            if self._busy.get(place) is slot:
-                del self._busy[place]
-            slot.run = slot.delivery = None
-            left = self._flights[run.id] - 1
-            if left:
-                self._flights[run.id] = left
-            else:
-                del self._flights[run.id]
-                run.landed()
-            if delivery.question is None:
-                inbox.release(run, delivery)
+            if slot.stopped != "given_up":
+                self._over(inbox, slot, run, delivery)
+
+    def _over(self, inbox: _Inbox, slot: Slot, run: RunState, delivery: Delivery) -> None:
+        """Clear the place of an attempt that has come to its end, or is not waited for any longer."""
+        place = (run.id, delivery.key)
+        if self._busy.get(place) is slot:
+            del self._busy[place]
+        slot.run = slot.delivery = None
+        left = self._flights[run.id] - 1
+        if left:
+            self._flights[run.id] = left
+        else:
+            del self._flights[run.id]
+            run.landed()
+        if delivery.question is None:
+            inbox.release(run, delivery)
