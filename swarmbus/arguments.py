@@ -135,6 +135,11 @@ def _arguments(cls: type) -> str:
     return "(...)" if needed else "()"
 
 
+def type_of(value: object) -> str:
+    """Say of what type a value is; a class is told from its instances."""
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+
+
 def shown(value: object) -> str:
     """Return a value as messages show it: a class by its name, all else as `brief` does."""
     return value.__name__ if isinstance(value, type) else brief(value)

@@ -10,6 +10,7 @@ import anyio
 import anyio.to_thread
 from pydantic import BaseModel, TypeAdapter
 
+from swarmbus.arguments import type_of
 from swarmbus.delivery.attempt import Handled
 from swarmbus.errors import PublishError
 from swarmbus.events import Event
@@ -281,8 +282,7 @@ def outputs_of(wiring: HandlerWiring, returned: Any) -> tuple[Event, ...]:
             return outputs
         returned = undeclared[0]
     declared = ", ".join(cls.__name__ for cls in wiring.publishes) or "nothing"
-    given = f"the class {returned.__name__}" if isinstance(returned, type) else type(returned).__name__
     raise PublishError(
         f"{wiring.role}.{wiring.name} ({wiring.where}) declares that it returns {declared}, but returned "
-        f"{given}; return what it declares, or change its annotation and the event table"
+        f"{type_of(returned)}; return what it declares, or change its annotation and the event table"
     )

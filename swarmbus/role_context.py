@@ -20,7 +20,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypeVar as DefaultTypeVar
 
-from swarmbus.arguments import refusal, require, require_text, seconds, shown
+from swarmbus.arguments import refusal, require, require_text, seconds, shown, type_of
 from swarmbus.calls import CallRecord
 from swarmbus.errors import PublishError, RoleError
 from swarmbus.events import Event
@@ -127,7 +127,6 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
             TypeError, ValueError: an argument of the wrong type, or a time that lies in the past or never comes.
         """
         given: Any = event
-        require("ctx.publish({})", given, Event, "an event")
         require("ctx.publish(..., after={})", after, (int, float, NoneType), "a number of seconds")
         require("ctx.publish(..., key={})", key, (str, NoneType), "a text")
         declared = self._port.early
@@ -136,9 +135,13 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
             raise ValueError(f"after={shown(after)} {when}; give seconds from now")
         if not isinstance(given, declared):
             names = ", ".join(cls.__name__ for cls in declared) or "no event"
+            annotate = f"annotate the context as RoleContext[{type_of(given)}]"
+            advice = (
+                annotate if isinstance(given, Event) else "publish an event, of a class that RoleContext[...] names"
+            )
             raise PublishError(
                 f"{self._port.role}.{self._port.handler} declares {names} for early publishing, but published "
-                f"{type(given).__name__}; annotate the context as RoleContext[{type(given).__name__}]"
+                f"{type_of(given)}; {advice}"
             )
         await self._port.publish(given, after, key)
 

@@ -305,8 +305,6 @@ CONTEXT: list[tuple[Callable[[Any], Any], str]] = [
     (lambda ctx: given(limits=3), "takes Limits"),
     (lambda ctx: given(model=3), "model=3 takes a model"),
     (lambda ctx: given(history="before"), "history='before') takes messages"),
-    (lambda ctx: ctx.publish("text"), "ctx.publish('text') takes an event"),
-    (lambda ctx: ctx.publish(WorkSeen), "WorkSeen is a class: give an instance, WorkSeen()"),
     (lambda ctx: ctx.publish(WorkSeen(), after="3"), "ctx.publish(..., after='3') takes a number of seconds"),
     (lambda ctx: ctx.publish(WorkSeen(), key=3), "ctx.publish(..., key=3) takes a text"),
     (lambda ctx: ctx.ask_person(3, reply=str), "ctx.ask_person(3) takes a text or a model"),

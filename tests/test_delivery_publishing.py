@@ -26,14 +26,24 @@ class Surprise(Event):
     """Stands in no table."""
 
 
-async def test_what_the_context_does_not_allow_raises_at_the_call_and_is_not_delivered() -> None:
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (Surprise(), r"Surprise; annotate the context as RoleContext\[Surprise\]"),
+        ("text", "str; publish an event, of a class"),
+        (WorkSeen, "the class WorkSeen; publish an event"),
+        ([WorkSeen()], "list; publish an event"),
+    ],
+    ids=["of another class", "a text", "a class", "several"],
+)
+async def test_what_the_context_does_not_allow_raises_at_the_call_and_is_not_delivered(given: Any, told: str) -> None:
     seen: list[str] = []
 
     class Worker(Role):
         @on
         async def work(self, event: WorkGiven, ctx: RoleContext[WorkSeen]) -> WorkDone:
-            with pytest.raises(PublishError, match=r"worker.work declares WorkSeen .*, but published Surprise"):
-                await ctx.publish(Surprise())  # type: ignore[arg-type]
+            with pytest.raises(PublishError, match=rf"worker.work declares WorkSeen .*, but published {told}"):
+                await ctx.publish(given)
             await ctx.publish(WorkSeen(text="allowed"))
             return WorkDone()
 
