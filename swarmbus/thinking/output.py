@@ -13,6 +13,7 @@ from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
 from swarmbus.arguments import shown
 from swarmbus.messages import OutputSpec, ToolSpec
+from swarmbus.text import clean_text
 from swarmbus.thinking.models.base import ANSWER_TOOL, RESULT_FIELD, OutputMode
 from swarmbus.thinking.schema import schema_of
 from swarmbus.thinking.tool_signature import complaint
@@ -131,8 +132,8 @@ def _candidates(text: str) -> Iterator[Any]:
     decoder = json.JSONDecoder()
     for block in blocks:
         try:
-            yield decoder.decode(block.strip())
-        except ValueError:
+            yield _clean(decoder.decode(block.strip()))
+        except (ValueError, RecursionError):  # the latter where values lie too deep within each other
             continue
     for block in reversed(blocks):
         position = -1
@@ -143,7 +144,21 @@ def _candidates(text: str) -> Iterator[Any]:
             position = min(found)
             try:
                 value, position = decoder.raw_decode(block, position)
-            except ValueError:
+                value = _clean(value)
+            except (ValueError, RecursionError):
                 continue
             yield value
             position -= 1
+
+
+def _clean(value: Any) -> Any:
+    """Return a JSON value with clean text: what no text can hold passes any earlier cleaning where it is escaped."""
+    match value:
+        case str():
+            return clean_text(value)[0]
+        case list():
+            return [_clean(item) for item in value]
+        case dict():
+            return {_clean(key): _clean(item) for key, item in value.items()}
+        case _:
+            return value

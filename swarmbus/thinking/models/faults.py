@@ -93,7 +93,7 @@ def _fault_of_request(status: int, body: str, message: str) -> ModelError:
 def _is_json(body: str) -> bool:
     try:
         json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
@@ -102,7 +102,7 @@ def _message(body: str) -> str:
     """Return the words of an error body, in whichever of the usual places they stand."""
     try:
         data = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return body[:EXCERPT] or "(no body)"
     found = data.get("error", data) if isinstance(data, dict) else data
     if isinstance(found, dict):

@@ -262,7 +262,7 @@ def _chunk(line: str, response: Any, url: str) -> dict[str, Any] | None:
 def _object(text: str, response: Any, url: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict):
         raise not_the_api(response.status_code, response.headers, text, url)

@@ -137,7 +137,7 @@ def _sendable(arguments: str) -> str:
     try:
         if isinstance(json.loads(arguments), dict):
             return arguments
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     return json.dumps({"malformed_arguments": arguments} if arguments.strip() else {}, ensure_ascii=False)
 
@@ -152,7 +152,7 @@ class _Call:
     def is_complete(self) -> bool:
         try:
             json.loads(self.arguments)
-        except ValueError:
+        except (ValueError, RecursionError):
             return False
         return True
 
