@@ -15,7 +15,7 @@ from swarmbus.results import Finding
 from swarmbus.table import External, is_event, row_text
 from swarmbus.text import did_you_mean
 from swarmbus.wiring import HandlerWiring
-from swarmbus.wording import placed
+from swarmbus.wording import placed, publishers_of, unpublished
 
 
 def one_sided_rows(swarm: Reach) -> Iterator[Finding]:
@@ -28,6 +28,7 @@ def one_sided_rows(swarm: Reach) -> Iterator[Finding]:
         if not swarm.table.rows[entry.index].publishers:
             waiting = placed(step.handler for step in swarm.receivers(entry))
             told = f"{row_text(entry)} has nobody publish {name}" + (f", and {waiting} waits for it" if waiting else "")
+            told += f"; {publishers_of(swarm, entry.event)}"
             yield finding("SB202", told, "name a publisher, or drop the row", event=name, where=where)
 
 
@@ -36,8 +37,10 @@ def roles_out_of_reach(swarm: Reach) -> Iterator[Finding]:
     reached = swarm.from_outside()
     for role in swarm.roles.values():
         if role.handlers and not any(handler.qualified in reached for handler in role.handlers):
-            waits = ", ".join(dict.fromkeys(event.__name__ for h in role.handlers for event in h.handles))
-            told = f"{role.name} is never reached from the client: it waits for {waits}"
+            waits = dict.fromkeys(event for handler in role.handlers for event in handler.handles)
+            missing = unpublished(swarm, waits)
+            told = f"{role.name} is never reached from the client: it waits for {', '.join(e.__name__ for e in waits)}"
+            told += f"; {missing}" if missing else ""
             hint = "have a role that is reached publish one of them, or take the role out"
             yield finding("SB203", told, hint, role=role.name, where=role.handlers[0].where)
 

@@ -64,11 +64,16 @@ def near_event(event: type[Event], others: Iterable[type[Event]]) -> str:
 def publishers_of(swarm: Reach, event: type[Event]) -> str:
     """Say who publishes an event, or who was looked at in vain."""
     own = [handler for handler in swarm.handlers if publishes(handler, event)]
-    if own:
-        return f"it is published by {placed(own)}"
+    return f"it is published by {placed(own)}" if own else unpublished(swarm, [event])
+
+
+def unpublished(swarm: Reach, events: Iterable[type[Event]]) -> str:
+    """Say which of some events no handler publishes, and who was looked at in vain; where there is none, nothing."""
     looked_at = [handler for handler in swarm.handlers if handler.produces]
-    near = near_event(event, [published for handler in looked_at for published in handler.produces])
-    return f"nobody publishes it{near}, looking at {listed(looked_at, 'produces')}"
+    published = [event for handler in looked_at for event in handler.produces]
+    missing = [event for event in events if not any(publishes(handler, event) for handler in looked_at)]
+    names = " or ".join(f"{event.__name__}{near_event(event, published)}" for event in missing)
+    return f"no handler publishes {names}, looking at {listed(looked_at, 'produces')}" if missing else ""
 
 
 def whom(party: object, swarm: Reach) -> tuple[str, str]:

@@ -123,7 +123,7 @@ def test_handled_but_not_in_the_table() -> None:
     assert found.message.startswith(
         "listener.hear handles Summarised, but no row of the event table gives it to listener"
     )
-    assert "nobody publishes it, looking at TaskPlanned (planner.plan at " in found.message
+    assert "no handler publishes Summarised, looking at TaskPlanned (planner.plan at " in found.message
     assert str(found.where).startswith(f"{__file__}:")
     assert found.hint == 'add the row (..., Summarised, "listener"), or drop the handler'
 
@@ -452,10 +452,30 @@ def test_a_row_without_handlers_or_publishers() -> None:
     assert "row 5 (nobody -> Asked -> nobody) has nobody handle Asked" in found[0].message
 
 
-def test_an_event_nobody_publishes_names_who_waits_for_it() -> None:
-    (found,) = findings(Planner(), Executor(), Aggregator(), Listener(), heard=((), Summarised, "listener"))[:1]
-    assert found.code == "SB202"
-    assert f"listener.hear ({__file__}:" in found.message
+class Summarized(Event):
+    """Nearly `Summarised`."""
+
+
+class Summariser(Role):
+    @on
+    async def sum_up(self, event: Asked) -> Summarized: ...
+
+
+def test_an_event_nobody_publishes_names_who_waits_for_it_and_who_was_looked_at() -> None:
+    roles = (Planner(), Executor(), Aggregator(), Listener(), Summariser())
+    asked = (CLIENT, Asked, ("planner", "summariser"))
+    summed = ("summariser", Summarized, CLIENT)
+    row, role = findings(*roles, asked=asked, summed=summed, heard=((), Summarised, "listener"))
+    assert (row.code, role.code) == ("SB202", "SB203")
+    assert re.search(rf"nobody publish Summarised, and listener\.hear \({re.escape(__file__)}:\d+\) waits", row.message)
+    for found in (row, role):
+        assert "; no handler publishes Summarised (did you mean `Summarized`?), looking at TaskPlanned" in found.message
+        assert f"Summarized (summariser.sum_up at {__file__}:" in found.message
+
+
+def test_a_row_without_publishers_names_the_handler_that_publishes_its_event() -> None:
+    found = next(found for found in findings(done=((), StepDone, "aggregator")) if found.code == "SB202")
+    assert f"; it is published by executor.work ({__file__}:" in found.message
 
 
 def test_a_role_that_nothing_leads_to() -> None:
