@@ -55,7 +55,7 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
         self._port = port
         self._changes: list[Change] = []
         self._state = port.state
-        self._values = 0
+        self._values: dict[str, int] = {}
         self._effects: dict[str, _Effect] = {}
 
     @property
@@ -192,7 +192,9 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
     async def ask_person(self, question: BaseModel | str, *, reply: TypeForm[T]) -> T:
         """Ask a person and return the answer; the delivery is suspended until `run.answer`.
 
-        When the answer comes, the handler runs again from its start: its recorded calls are used again.
+        When the answer comes, the handler runs again from its start: its recorded calls are used again. A question is
+        known by what it says, which has to be the same then (take times from `ctx.now()`). Of several that tasks ask side
+        by side, one is open at a time.
 
         Raises:
             TypeError: an argument of the wrong type.
@@ -245,17 +247,23 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
             self._port.calls.note(call)
         return datetime.fromtimestamp(call.value, UTC)
 
-    def random(self) -> float:
-        """Return a random number in [0, 1); the same at every attempt."""
-        return random.Random(self._next_seed()).random()  # noqa: S311  # for choices, not for secrets
+    def random(self, *, key: str = "") -> float:
+        """Return a random number in [0, 1); the same at every attempt, as `new_id` is."""
+        require("ctx.random(key={})", key, str, "a text")
+        return random.Random(self._next_seed(key)).random()  # noqa: S311  # for choices, not for secrets
 
-    def new_id(self) -> str:
-        """Return an id that is new among all runs; the same at every attempt."""
-        return str(uuid.uuid5(uuid.NAMESPACE_URL, self._next_seed()))
+    def new_id(self, *, key: str = "") -> str:
+        """Return an id that is new among all runs; the same at every attempt.
 
-    def _next_seed(self) -> str:
-        self._values += 1
-        return f"{self._port.delivery_id}!{self._values}"
+        The n-th call of an attempt gets what the n-th of another got. Tasks side by side may come in another order:
+        there, a key of its own for each task has its calls counted apart.
+        """
+        require("ctx.new_id(key={})", key, str, "a text")
+        return str(uuid.uuid5(uuid.NAMESPACE_URL, self._next_seed(key)))
+
+    def _next_seed(self, key: str) -> str:
+        self._values[key] = count = self._values.get(key, 0) + 1
+        return f"{self._port.delivery_id}!{count}" + (f"!{key}" if key else "")
 
     def _mapping(self, field: str) -> tuple[Any, FrozenDict[Any, Any]]:
         """Return the state, and the mapping that one of its fields holds."""

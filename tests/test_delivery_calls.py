@@ -215,6 +215,23 @@ async def test_time_chance_and_ids_are_the_same_at_every_attempt() -> None:
     assert len({seen[0][1], seen[0][4]}) == len({seen[0][2], seen[0][3]}) == 2
 
 
+async def test_ids_and_chance_under_a_key_do_not_depend_on_the_order_of_calls() -> None:
+    seen: list[dict[str, tuple[Any, ...]]] = []
+
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            keys = ("a", "b", "") if ctx.attempt == 1 else ("", "b", "a")
+            seen.append({key: (ctx.new_id(key=key), ctx.new_id(key=key), ctx.random(key=key)) for key in keys})
+            if ctx.attempt == 1:
+                raise Retryable("again")
+            return WorkDone()
+
+    await run(Worker())
+    assert seen[0] == seen[1]
+    assert len({value for values in seen[0].values() for value in values}) == 9
+
+
 async def test_a_recorded_call_that_is_not_asked_for_again_is_a_warning() -> None:
     class Worker(Role):
         @on

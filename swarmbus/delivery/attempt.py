@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -88,7 +91,7 @@ class Attempt:
         self._port = port
         self._watch = watch
         self._waiting: Waiting | None = None
-        self._questions = 0
+        self._questions: dict[str, int] = {}
         self._earlier = list(delivery.early) if delivery.early else None
         self._fresh_events: list[str] = []
         self._calls: AttemptCalls | None = None
@@ -144,24 +147,36 @@ class Attempt:
     async def ask(self, content: Mapping[str, Any], reply: TypeAdapter[Any]) -> Any:
         """Return a person's answer; where there is none yet, suspend the delivery, and never come back.
 
-        An answer of another type, which only a process that does not know the type takes, is asked for again.
+        A question is known by what it says, so that tasks side by side get each its own answer; of theirs, one is open
+        at a time. An answer of another type, which only a process that does not know the type takes, is asked for again.
         """
         self._port.home.require("ctx.ask_person()")
-        question = f"{self.delivery_id}?{self._questions}"
-        self._questions += 1
+        question = self._question(content)
         answers = self.delivery.answers or {}
         while question in answers:
             try:
                 return reply.validate_python(answers[question])
             except ValidationError:
                 question += "'"
-        await self.flush()
-        self.run.replies[question] = reply
-        await self._port.write(self.run, Asked(self._port.time(), self.delivery.key, question, content))
-        gone = self._port.monotonic() + self._port.grace
-        self.slot.stop("suspended", gone)
-        self._watch(gone)
-        return await anyio.sleep_forever()
+        async with self._suspending:
+            await self.flush()
+            self.run.replies[question] = reply
+            await self._port.write(self.run, Asked(self._port.time(), self.delivery.key, question, content))
+            gone = self._port.monotonic() + self._port.grace
+            self.slot.stop("suspended", gone)
+            self._watch(gone)
+            return await anyio.sleep_forever()
+
+    def _question(self, content: Mapping[str, Any]) -> str:
+        """Return the id of a question: that of the n-th question of this content in every attempt."""
+        written = json.dumps(content, sort_keys=True).encode()
+        digest = hashlib.blake2b(written, digest_size=6).hexdigest()
+        self._questions[digest] = asked = self._questions.get(digest, 0) + 1
+        return f"{self.delivery_id}?{digest}" + (f".{asked}" if asked > 1 else "")
+
+    @cached_property
+    def _suspending(self) -> anyio.Lock:
+        return anyio.Lock()
 
     def progress(self) -> None:
         """Renew the time limit."""
