@@ -193,8 +193,8 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
         """Ask a person and return the answer; the delivery is suspended until `run.answer`.
 
         When the answer comes, the handler runs again from its start: its recorded calls are used again. A question is
-        known by what it says, which has to be the same then (take times from `ctx.now()`). Of several that tasks ask side
-        by side, one is open at a time.
+        known by what it says, which has to be the same then (take times from `ctx.now()`). Of several that tasks ask
+        side by side, one is open at a time.
 
         Raises:
             TypeError: an argument of the wrong type.

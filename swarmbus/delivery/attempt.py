@@ -148,7 +148,7 @@ class Attempt:
         """Return a person's answer; where there is none yet, suspend the delivery, and never come back.
 
         A question is known by what it says, so that tasks side by side get each its own answer; of theirs, one is open
-        at a time. An answer of another type, which only a process that does not know the type takes, is asked for again.
+        at a time. An answer of another type, which only a process that doesn't know the type takes, is asked for again.
         """
         self._port.home.require("ctx.ask_person()")
         question = self._question(content)
