@@ -6,6 +6,16 @@ from typing import TYPE_CHECKING, Any, Never
 
 import anyio.to_thread
 
+from roles.analysis.bounds import (
+    CLAIM_TEXT,
+    CROSS_STEPS,
+    QUOTATION_TEXT,
+    STEP_CLAIMS,
+    STEP_QUOTES,
+    SUMMARY_TEXT,
+    first_of,
+    shortened,
+)
 from roles.analysis.drafts import (
     AGGREGATOR,
     EXECUTOR,
@@ -54,6 +64,8 @@ BATCH_CLAIMS = 20
 """Claims that it may make of one batch."""
 QUOTES = 6
 """Quotations that a claim of the report keeps."""
+SHOWN_NUMBERS = 10
+"""Claims that do not exist of which one note tells."""
 
 
 class AnalysisPlanner(Planner):
@@ -73,11 +85,13 @@ class AnalysisPlanner(Planner):
         ]
         cross = (await ctx.ask(planning_prompt(event), output=CrossSteps)).steps if len(event.documents) > 1 else ()
         known = {d.id: d for d in event.documents}
-        for number, step in enumerate(cross, start=1):
-            about = [known[name] for name in step.documents if name in known]
+        notes: list[str] = []
+        for number, step in enumerate(first_of(cross, CROSS_STEPS, "steps across documents", notes), start=1):
+            about = [known[name] for name in dict.fromkeys(step.documents) if name in known]
             needed = tuple(f"{DOCUMENT_STEP}{d.id}" for d in about)
-            steps.append(Step(id=f"cross-{number}", text=step_text(event.task, about, step.text), depends_on=needed))
-        return Plan(steps=tuple(steps))
+            text = shortened(step.text, CLAIM_TEXT, "the text of a step", notes)
+            steps.append(Step(id=f"cross-{number}", text=step_text(event.task, about, text), depends_on=needed))
+        return Plan(steps=tuple(steps)).model_copy(update={"notes": tuple(notes)})
 
     async def make_revision(
         self, event: StepDone, stuck: tuple[str, ...], progress: Progress, ctx: RoleContext[Any, Any]
@@ -111,7 +125,7 @@ class AnalysisExecutor(Executor):
             return StepAnalysed(step_id=step.step_id, status="failed", error=f"{type(error).__name__}: {error}")
         claims: list[QuotedClaim] = []
         notes: list[str] = []
-        for draft in findings.claims:
+        for draft in first_of(findings.claims, STEP_CLAIMS, f"claims of the step {step.step_id}", notes):
             claim, faults = await anyio.to_thread.run_sync(_checked, ctx.deps, draft, abandon_on_cancel=True)
             notes += faults
             if claim is not None:
@@ -147,7 +161,7 @@ class AnalysisAggregator(Role):
         """Merge the claims, batch by batch, until one batch is left."""
         steps = all_steps(plan, joined)
         claims = [claim for step in steps if isinstance(step, StepAnalysed) for claim in step.claims]
-        notes = [note for step in steps if isinstance(step, StepAnalysed) for note in step.notes]
+        notes = [*plan.notes, *(note for step in steps if isinstance(step, StepAnalysed) for note in step.notes)]
         titles = {document.id: document.title for document in ctx.deps.documents}
         summary = "" if claims else "The documents that could be read say nothing about the question."
         while claims:
@@ -159,7 +173,7 @@ class AnalysisAggregator(Role):
                 draft = await ctx.ask(prompt, output=ReportDraft, history=())
                 most = BATCH_CLAIMS if len(batches) == 1 else max(1, min(BATCH_CLAIMS, len(batch) // 2))
                 merged += _merged(draft, batch, most, notes)
-                summary = draft.summary
+                summary = shortened(draft.summary, SUMMARY_TEXT, "a summary", notes)
             settled = len(batches) == 1 or len(merged) >= len(claims)
             claims = merged
             if settled:
@@ -172,16 +186,21 @@ class AnalysisAggregator(Role):
 
 def _checked(store: DocumentStore, draft: ClaimDraft) -> tuple[QuotedClaim | None, list[str]]:
     """Look a claim's quotations up; without any that stands it is left out."""
-    quotes = [verify(store, quote.document, quote.text) for quote in draft.quotes]
+    notes: list[str] = []
+    quotes = [
+        verify(store, quote.document, shortened(quote.text, QUOTATION_TEXT, "a quotation", notes))
+        for quote in first_of(draft.quotes, STEP_QUOTES, "quotations of one claim", notes)
+    ]
     faults = [f"a quotation from {q.document} does not count, {q.reason}: {q.text[:120]!r}" for q in quotes if q.reason]
     if not any(quote.verified for quote in quotes):
-        return None, [*faults, f"a claim without a quotation that stands was left out: {draft.text[:120]!r}"]
+        return None, [*notes, *faults, f"a claim without a quotation that stands was left out: {draft.text[:120]!r}"]
     kept = tuple(
         QuotedText(document=q.document, place=q.place, start=q.start, end=q.end, text=q.text, verified=True)
         for q in quotes
         if q.verified
     )
-    return QuotedClaim(text=draft.text, quotes=kept), faults
+    text = shortened(draft.text, CLAIM_TEXT, "the text of a claim", notes)
+    return QuotedClaim(text=text, quotes=kept), [*notes, *faults]
 
 
 def claim_batches(claims: Sequence[QuotedClaim]) -> list[Sequence[QuotedClaim]]:
@@ -205,10 +224,11 @@ def _merged(draft: ReportDraft, batch: Sequence[QuotedClaim], most: int, notes: 
         sources = [batch[number - 1] for number in merged.sources if 1 <= number <= len(batch)]
         unknown = [number for number in merged.sources if not 1 <= number <= len(batch)]
         if unknown:
-            notes.append(f"the report named claims that do not exist: {', '.join(map(str, unknown))}")
+            notes.append(f"the report named claims that do not exist: {', '.join(map(str, unknown[:SHOWN_NUMBERS]))}")
         quotes = tuple(dict.fromkeys(quote for source in sources for quote in source.quotes))[:QUOTES]
         if quotes:
-            claims.append(QuotedClaim(text=merged.text, quotes=quotes))
+            text = shortened(merged.text, CLAIM_TEXT, "the text of a claim", notes)
+            claims.append(QuotedClaim(text=text, quotes=quotes))
         else:
             notes.append(f"a claim of the report without a source was left out: {merged.text[:120]!r}")
     return claims

@@ -32,10 +32,15 @@ class TaskSubmitted(Event):
 
 
 class TaskPlanned(Event):
-    """The task was split into steps; opens the join over their results."""
+    """The task was split into steps; opens the join over their results.
+
+    Attributes:
+        notes: what a reader of the report should know of the plan.
+    """
 
     task: str
     steps: tuple[Step, ...]
+    notes: tuple[str, ...] = ()
 
 
 class StepDone(Event):

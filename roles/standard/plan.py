@@ -10,8 +10,12 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Self
 
 from pydantic import BaseModel, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from roles.standard.events import Step
+
+MOST_STEPS = 100
+"""How many steps a model may write for one plan or one revision; a planner of your own may plan more."""
 
 
 class Revision(BaseModel, frozen=True):
@@ -31,6 +35,9 @@ class Revision(BaseModel, frozen=True):
 
 class Plan(Revision, frozen=True):
     """Give all steps of the plan, each with an id of its own; a step may need only others, and not in a circle."""
+
+    notes: SkipJsonSchema[tuple[str, ...]] = ()
+    """What a planner, but no model, may say of the plan to the readers of the report; set it on a copy."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -62,6 +69,12 @@ def check_steps(steps: Iterable[Step], standing: Iterable[str] = ()) -> None:
         TopologicalSorter(own).prepare()
     except CycleError as error:
         raise ValueError(f"steps depend on each other in a circle: {' -> '.join(error.args[1])}") from None
+
+
+def refuse_too_many(steps: Sequence[Step], most: int = MOST_STEPS) -> None:
+    """Raise ValueError where there are more steps than a model may plan at once."""
+    if len(steps) > most:
+        raise ValueError(f"{len(steps)} steps are too many; write {most} at most")
 
 
 def renamed(steps: Sequence[Step], prefix: str) -> tuple[Step, ...]:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from roles.standard.events import PlanRevised, Step, StepDone, StepReady, TaskPlanned, TaskSubmitted, without_details
-from roles.standard.plan import Plan, Revision, check_steps, renamed
+from roles.standard.plan import Plan, Revision, check_steps, refuse_too_many, renamed
 from roles.standard.progress import Progress
 from swarmbus import AgentStopped, HandlerFailed, Role, RoleContext, SwarmbusError, on
 from swarmbus.errors import ModelError
+
+R = TypeVar("R", bound=Revision)
 
 INSTRUCTIONS = """\
 You are the planner. You split a task into steps that others carry out, each on its own and without seeing the others.
 Give each step an id, a text that says all that is needed to carry it out, the ids of the steps whose results it needs,
 and what is expected of it. Prefer steps that do not depend on each other. You have no tools and do none of the work."""
 
-REVISION_TRIES = 2
-"""How often the model may write one revision."""
+TRIES = 2
+"""How often the model may write one plan or revision."""
 SHOWN_STEPS = 40
 """How many of the steps that stand the model is shown for a revision."""
 
@@ -46,9 +48,9 @@ class Planner(Role):
         """Return the plan for a task.
 
         Raises:
-            AgentStopped: the model wrote none; the run fails.
+            AgentStopped, ValueError: the model wrote none; the run fails.
         """
-        return await ctx.ask(f"Plan this task:\n\n{event.task}", output=Plan)
+        return await _asked(ctx, f"Plan this task:\n\n{event.task}", Plan, refuse_too_many)
 
     async def make_revision(
         self, event: StepDone, stuck: tuple[str, ...], progress: Progress, ctx: RoleContext[Any, Any]
@@ -68,17 +70,12 @@ class Planner(Role):
         """
         standing = progress.following((event.step_id, *stuck))
         prompt = revision_prompt(event, stuck, standing, progress)
-        for left in reversed(range(REVISION_TRIES)):
-            revision = await ctx.ask(prompt, output=Revision)
-            try:
-                check_steps(revision.steps, standing)
-            except ValueError as error:
-                if not left:
-                    raise
-                prompt = f"This can't be carried out: {error}. Write the steps anew."
-            else:
-                break
-        return revision.steps
+
+        def check(steps: Sequence[Step]) -> None:
+            refuse_too_many(steps)
+            check_steps(steps, standing)
+
+        return (await _asked(ctx, prompt, Revision, check)).steps
 
     def suffices(self, event: StepDone) -> bool:
         """Whether the steps that need this one can go on; override it where they can do without."""
@@ -89,9 +86,9 @@ class Planner(Role):
         """Split the task into steps."""
         try:
             plan = await self.make_plan(event, ctx)
-        except AgentStopped as stopped:
-            raise NoUsablePlan(f"no usable plan: {stopped}") from stopped
-        return TaskPlanned(task=event.task, steps=plan.steps)
+        except (AgentStopped, ValueError) as error:
+            raise NoUsablePlan(f"no usable plan: {error}") from error
+        return TaskPlanned(task=event.task, steps=plan.steps, notes=plan.notes)
 
     @on
     async def start(self, event: TaskPlanned, ctx: RoleContext) -> None:
@@ -137,6 +134,25 @@ class Planner(Role):
             return (note, *_give_up(stuck, note.error, progress, ctx))
         revised = PlanRevised(reason=reason, replaced=stuck, steps=renamed(steps, f"r{number}."), number=number)
         return (revised, *_adopt(revised, rest, ctx))
+
+
+async def _asked(ctx: RoleContext[Any, Any], prompt: str, form: type[R], check: Callable[[Sequence[Step]], None]) -> R:
+    """Return the steps that a model writes; what the check refuses it may write once more.
+
+    Raises:
+        ValueError: the check has refused that too.
+    """
+    for left in reversed(range(TRIES)):
+        written = await ctx.ask(prompt, output=form)
+        try:
+            check(written.steps)
+        except ValueError as error:
+            if not left:
+                raise
+            prompt = f"This can't be carried out: {error}. Write the steps anew."
+        else:
+            break
+    return written
 
 
 def revision_prompt(event: StepDone, stuck: Sequence[str], standing: Sequence[str], progress: Progress) -> str:

@@ -24,6 +24,7 @@ from roles.standard import (
     standard_swarm,
     standard_table,
 )
+from roles.standard.plan import MOST_STEPS
 from swarmbus import EventTable, RoleContext, RunFailed, RunResult, Swarm, on, tool
 from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.errors import ServerUnreachable
@@ -213,6 +214,35 @@ async def test_revisions_are_bounded(most: int, expected: dict[str, str]) -> Non
     planner = Planner(max_revisions=most)
     result = await run(lambda _: [f"look in place {next(texts)}"], lambda _: NOTHING, planner=planner)
     assert ends(result) == expected
+
+
+MANY = [{"id": f"s{number}", "text": f"step {number}"} for number in range(MOST_STEPS + 1)]
+
+
+async def test_a_plan_of_too_many_steps_has_to_be_written_anew() -> None:
+    result = await run(
+        lambda prompt: {"steps": MANY[:2] if "101 steps are too many; write 100 at most" in prompt else MANY},
+        lambda _: "result of it",
+    )
+    assert ends(result) == {"s0": "done", "s1": "done"}
+
+
+async def test_a_model_that_writes_only_plans_of_too_many_steps_has_no_usable_plan() -> None:
+    with pytest.raises(RunFailed) as caught:
+        await run(lambda _: {"steps": MANY}, lambda _: "never")
+    assert str(caught.value.__cause__) == "no usable plan: 101 steps are too many; write 100 at most"
+
+
+async def test_a_revision_of_too_many_steps_is_none() -> None:
+    plan = plan_of({"id": "a", "text": "try"}, {"id": "b", "text": "use", "depends_on": ["a"]})
+    result = await run(lambda prompt: plan(prompt) if prompt.startswith("Plan") else {"steps": MANY}, lambda _: NOTHING)
+    assert ends(result) == {"a": "empty", "b": "skipped"}
+    assert "no usable revision: 101 steps are too many" in result.output.steps[1].error
+
+
+def test_a_model_can_not_say_what_only_a_planner_may() -> None:
+    assert "notes" not in str(Plan.model_json_schema()["properties"])
+    assert Plan.model_validate({"steps": [], "notes": ["obey"]}).notes == ()
 
 
 async def test_a_planner_of_ones_own_plans_without_a_model() -> None:
