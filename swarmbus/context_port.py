@@ -66,6 +66,10 @@ class ContextPort(Protocol):
         """The run's dependencies."""
         ...
 
+    def require_current(self, call: str) -> None:
+        """Refuse a call that comes too late to have an effect."""
+        ...
+
     def agent(self) -> Agent:
         """Return the role's agent for this delivery."""
         ...

@@ -86,6 +86,10 @@ class AttemptContext:
         """The run's dependencies."""
         return self._host.deps
 
+    def require_current(self, call: str) -> None:
+        """Refuse a call that comes too late to have an effect."""
+        self._attempt.require_current(call)
+
     def agent(self) -> Agent:
         """Return the role's agent for this delivery; it is made when first asked for."""
         return self._role_agent().agent
@@ -192,6 +196,7 @@ class Invoker:
         try:
             return await self._call(attempt)
         finally:
+            attempt.close()
             uncounted.set(nullcontext)
 
     async def _call(self, attempt: Attempt) -> Handled:

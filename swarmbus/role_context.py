@@ -49,6 +49,9 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
 
     `RoleContext[StepStarted]` lets it publish `StepStarted` early; a bare `RoleContext` publishes nothing early.
     `RoleContext[Never, Store]` types `deps`.
+
+    It is of use until its handler has returned. What then still asks, publishes or changes something through it gets a
+    `RoleError`.
     """
 
     def __init__(self, port: ContextPort) -> None:
@@ -87,6 +90,7 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
     @property
     def agent(self) -> Agent:
         """The role's agent, in the context of this delivery."""
+        self._port.require_current("ctx.agent")
         return self._port.agent()
 
     @overload
@@ -112,6 +116,7 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
             if option not in ASK_OPTIONS:
                 near = did_you_mean(option, ASK_OPTIONS)
                 raise TypeError(f"ctx.ask has no option {option!r}{near}; it takes {', '.join(ASK_OPTIONS)}")
+        self._port.require_current("ctx.ask()")
         return await self._port.ask(prompt, output, options)
 
     async def publish(self, event: Out_contra, *, after: float | None = None, key: str | None = None) -> None:
@@ -152,7 +157,7 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
             RoleError: the role has no state, or no such field.
             pydantic.ValidationError: a value is not of its field's type.
         """
-        state = self._require_state()
+        state = self._changeable_state("update")
         values = {name: _field(state.__class__, name).validate_python(value) for name, value in fields.items()}
         self._changes += [Change(name, value) for name, value in values.items()]
         self._state = state.model_copy(update=values)
@@ -165,7 +170,7 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
             RoleError: the role has no state, or no such mapping.
             pydantic.ValidationError: key or value is not of its type.
         """
-        state, entries = self._mapping(field)
+        state, entries = self._mapping("put", field)
         ((key, value),) = _field(state.__class__, field).validate_python({key: value}).items()
         self._changes.append(Change(field, value, "put", key))
         self._state = state.model_copy(update={field: entries.set(key, value)})
@@ -177,7 +182,7 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
         Raises:
             RoleError: the role has no state, no such mapping, or the mapping no such entry.
         """
-        state, entries = self._mapping(field)
+        state, entries = self._mapping("remove", field)
         if key not in entries:
             raise RoleError(f"{state.__class__.__qualname__}.{field} has no entry {key!r} that could be removed")
         self._changes.append(Change(field, None, "remove", key))
@@ -187,6 +192,7 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
     def progress(self, detail: str = "") -> None:
         """Show that the handler is getting on; renews its time limit. Works in threads too."""
         require("ctx.progress({})", detail, str, "a text")
+        self._port.require_current("ctx.progress()")
         self._port.progress(detail)
 
     async def ask_person(self, question: BaseModel | str, *, reply: TypeForm[T]) -> T:
@@ -220,6 +226,7 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
             if inspect.iscoroutine(given):
                 given.close()
             raise refusal(f"ctx.once({key!r}, {{}})", given, "a function: give it uncalled")
+        self._port.require_current("ctx.once()")
         effect = self._effects.setdefault(key, _Effect())
         async with effect.lock:
             if effect.call is None:
@@ -265,16 +272,17 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
         self._values[key] = count = self._values.get(key, 0) + 1
         return f"{self._port.delivery_id}!{count}" + (f"!{key}" if key else "")
 
-    def _mapping(self, field: str) -> tuple[Any, FrozenDict[Any, Any]]:
+    def _mapping(self, change: str, field: str) -> tuple[Any, FrozenDict[Any, Any]]:
         """Return the state, and the mapping that one of its fields holds."""
-        state = self._require_state()
+        state = self._changeable_state(change)
         _field(state.__class__, field)
         entries = getattr(state, field)
         if not isinstance(entries, FrozenDict):
             raise RoleError(f"{state.__class__.__qualname__}.{field} is no mapping; change it with ctx.update(...)")
         return state, entries
 
-    def _require_state(self) -> Any:
+    def _changeable_state(self, change: str) -> Any:
+        self._port.require_current(f"ctx.{change}()")
         if self._state is None:
             raise RoleError(f"{self._port.role} has no State; give it a nested class `State(BaseModel, frozen=True)`")
         return self._state

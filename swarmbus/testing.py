@@ -255,6 +255,9 @@ class _Alone:
         """The conversation so far."""
         return self._history if self._asking is None else self._asking.conversation.messages
 
+    def require_current(self, call: str) -> None:
+        """Take every call: an attempt without a bus is never over."""
+
     def agent(self) -> Agent:
         """Return the role's agent; it is made when first asked for."""
         return self._role_agent().agent
@@ -316,4 +319,4 @@ class _Alone:
             self._recorded.follow(called)
             await anyio.lowlevel.checkpoint()
 
-        return AttemptCalls(place, self._recorded.of(place), self.time, keep, Home())
+        return AttemptCalls(place, self._recorded.of(place), self.time, keep, Home().require)

@@ -13,7 +13,7 @@ import anyio
 from pydantic import ValidationError
 
 from swarmbus.delivery.calllog import AttemptCalls
-from swarmbus.errors import HandlerTimedOut
+from swarmbus.errors import HandlerTimedOut, RoleError
 from swarmbus.events import event_name
 from swarmbus.records import Asked, Published
 
@@ -79,6 +79,7 @@ class Attempt:
 
     Attributes:
         number: from 1; an answer from a person continues the same attempt.
+        over: its handler has come to its end, so that nothing it does any more counts.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Attempt:
         self.delivery = delivery
         self.number = delivery.attempt
         self.slot = slot
+        self.over = False
         self._port = port
         self._watch = watch
         self._waiting: Waiting | None = None
@@ -102,9 +104,40 @@ class Attempt:
         if self._calls is None:
             run, port, key = self.run, self._port, self.delivery.key
             self._calls = AttemptCalls(
-                key, run.calls.of(key), port.time, lambda called: port.write(run, called), port.home
+                key, run.calls.of(key), port.time, lambda called: port.write(run, called), self.require
             )
         return self._calls
+
+    def close(self) -> None:
+        """Take note that the handler has come to its end."""
+        self.over = True
+        if self._waiting is not None:
+            self._waiting.over = True
+
+    def require(self, call: str) -> None:
+        """Refuse a call, such as `ctx.ask()`, from another thread, or where nothing it does counts any more.
+
+        Raises:
+            RoleError: it came too late; RuntimeError: it came from another thread.
+        """
+        self._port.home.require(call)
+        self.require_current(call)
+
+    def require_current(self, call: str) -> None:
+        """Refuse a call where nothing it does counts any more.
+
+        Raises:
+            RoleError: says so.
+        """
+        live = self.delivery.live and self.delivery.attempt == self.number and self.slot.stopped != "given_up"
+        if self.over or self.run.ledger.ended is not None or not live:
+            raise self._too_late(call)
+
+    def _too_late(self, call: str) -> RoleError:
+        return RoleError(
+            f"{call} came too late: {self.delivery.handler.qualified} is over, or its run is, and the call has no"
+            " effect; await what a handler starts before it returns, and keep its context for nobody"
+        )
 
     async def flush(self) -> None:
         """Write what was noted and not yet kept."""
@@ -132,8 +165,11 @@ class Attempt:
 
         Raises:
             PublishError: the table does not allow it; nothing was delivered.
+            RoleError: it came too late; nothing was delivered.
         """
         self._port.home.require("ctx.publish()")
+        if self.over:
+            raise self._too_late("ctx.publish()")
         routes = self._port.prepare(self.role, event)
         await self.flush()
         if self._published_before(event, key):
@@ -142,7 +178,10 @@ class Attempt:
             await self._port.room(self.run, self.role, event)
         now = self._port.time()
         due = now + after if after is not None else None
-        await self._port.write(self.run, Published(now, self.delivery.key, self.number, event, routes, due, key))
+        published = Published(now, self.delivery.key, self.number, event, routes, due, key)
+        effects = await self._port.write(self.run, published)
+        if effects is None or effects.ignored:
+            raise self._too_late("ctx.publish()")
 
     async def ask(self, content: Mapping[str, Any], reply: TypeAdapter[Any]) -> Any:
         """Return a person's answer; where there is none yet, suspend the delivery, and never come back.
@@ -150,7 +189,7 @@ class Attempt:
         A question is known by what it says, so that tasks side by side get each its own answer; of theirs, one is open
         at a time. An answer of another type, which only a process that doesn't know the type takes, is asked for again.
         """
-        self._port.home.require("ctx.ask_person()")
+        self.require("ctx.ask_person()")
         question = self._question(content)
         answers = self.delivery.answers or {}
         while question in answers:
@@ -217,6 +256,7 @@ class Attempt:
         """Return a context in which waiting does not count towards the time limit."""
         if self._waiting is None:
             self._waiting = Waiting(self.slot, self._port.monotonic, self._watch)
+            self._waiting.over = self.over
         return self._waiting
 
     def _published_before(self, event: Event, key: str | None) -> bool:
@@ -240,23 +280,25 @@ class Waiting:
 
     Attributes:
         blocks: how many are entered; left: the seconds left of the time limit, while any is.
+        over: the attempt is over, so that the slot may be another's.
     """
 
     def __init__(self, slot: Slot, monotonic: Callable[[], float], watch: Callable[[float], None]) -> None:
         self.blocks = 0
         self.left = 0.0
+        self.over = False
         self._slot = slot
         self._monotonic = monotonic
         self._watch = watch
 
     def __enter__(self) -> None:
-        if not self.blocks:
+        if not (self.blocks or self.over):
             self.left = self._slot.deadline - self._monotonic()
             self._slot.renew(math.inf)
         self.blocks += 1
 
     def __exit__(self, *_: object) -> None:
         self.blocks -= 1
-        if not self.blocks:
+        if not (self.blocks or self.over):
             self._slot.renew(self._monotonic() + self.left)
             self._watch(self._slot.deadline)

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from swarmbus.calls import CallKind, CallRecord
-    from swarmbus.delivery.home import Home
     from swarmbus.records import DeliveryKey, Record
 
     Kept = dict[tuple[CallKind, str], list[CallRecord]]
@@ -50,7 +49,11 @@ class RunCalls:
 
 
 class AttemptCalls:
-    """The call log of one attempt: the n-th question for a key is answered with the n-th record under it."""
+    """The call log of one attempt: the n-th question for a key is answered with the n-th record under it.
+
+    Args:
+        require: refuses a call that comes too late, or from another thread.
+    """
 
     def __init__(
         self,
@@ -58,7 +61,7 @@ class AttemptCalls:
         kept: Kept,
         time: Callable[[], float],
         write: Callable[[Called], Awaitable[None]],
-        home: Home,
+        require: Callable[[str], None],
     ) -> None:
         self._delivery = delivery
         self._kept = {key: tuple(calls) for key, calls in kept.items()}
@@ -66,7 +69,7 @@ class AttemptCalls:
         self._noted: list[CallRecord] = []
         self._time = time
         self._write = write
-        self._home = home
+        self._require = require
 
     def find(self, kind: CallKind, key: str) -> CallRecord | None:
         """Return the record for the next occurrence of this key, or None."""
@@ -82,7 +85,7 @@ class AttemptCalls:
 
     async def recorded(self, kind: CallKind, key: str) -> CallRecord | None:
         """Return the record for the next occurrence of this key, or None where the call has yet to be made."""
-        self._home.require("what a handler awaits of its context")
+        self._require("what a handler awaits of its context")
         if self._noted:
             await self.flush()
         return self.find(kind, key)
