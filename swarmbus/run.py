@@ -96,6 +96,9 @@ class Run(Generic[R]):
     async def send(self, event: Event, *, source: Party | External = CLIENT, cause: int | None = None) -> None:
         """Bring a further event into the run, from the client or an outside program.
 
+        Waits while too much waits for a role that takes it. Who also answers what such a role waits for, such as
+        questions to a person, should do so in another task.
+
         Args:
             event: of a class that the table lets the source publish.
             source: who publishes it.
@@ -113,6 +116,8 @@ class Run(Generic[R]):
         require("send({})", event, Event, "an event")
         require("send(..., source={})", source, (Party, External), 'CLIENT, or External("name")')
         require("send(..., cause={})", cause, (int, NoneType), "the number of an envelope")
+        if self._state.ledger.outcome is None:
+            await self._bus.room(None, source.address, event)
         if self._state.ledger.outcome is not None:
             self._raise(f"run {self.id} is over: {self._state.ledger.outcome.status}")
         outside = self._state.ledger.outside

@@ -22,6 +22,7 @@ from support.jobs import (
     gatherer,
     job_swarm,
     started,
+    worker_swarm,
 )
 from swarmbus import (
     CLIENT,
@@ -31,13 +32,18 @@ from swarmbus import (
     External,
     HandlerFailed,
     Joined,
+    LiveSwarm,
     Role,
     RoleContext,
+    Run,
+    RunCancelled,
+    RunStopped,
     Swarm,
     join,
     on,
 )
 from swarmbus.delivery.pacing import BACKLOG
+from swarmbus.errors import SubmitError
 from swarmbus.live_swarm import INBOX_LIMIT, OPEN_ITEMS
 from swarmbus.records import Envelope
 
@@ -100,6 +106,78 @@ async def test_ten_thousand_events_to_a_slow_role_are_all_handled_and_slow_their
     await Swarm(source, sink, table=POURING).run(WorkGiven(), timeout=60)
     assert sink.seen == list(range(10_000))
     assert INBOX_LIMIT / 2 < max(sink.ahead) <= INBOX_LIMIT
+
+
+@pytest.mark.parametrize("sender", [CLIENT, External("desk")], ids=["client", "external"])
+async def test_who_sends_from_outside_is_slowed_too(sender: Any) -> None:
+    source = Source(0)
+    sink = Sink(source, 3 * INBOX_LIMIT)
+    table = EventTable(*POURING.rows, (sender, Ping, "sink"), result=WorkDone)
+    async with Swarm(source, sink, table=table).open() as live:
+        run = await live.submit(WorkGiven())
+        for number in range(3 * INBOX_LIMIT + 1):
+            await run.send(Ping(number=number), source=sender)
+            source.published.append(number)
+        await run.result()
+    assert sink.seen == list(range(3 * INBOX_LIMIT + 1))
+    assert max(sink.ahead) <= INBOX_LIMIT
+
+
+class Stuck(Role):
+    """Handles nothing, so that its inbox fills."""
+
+    name = "worker"
+
+    @on
+    async def work(self, event: WorkGiven) -> WorkDone:
+        await anyio.sleep_forever()
+        return WorkDone()
+
+
+async def fill(live: LiveSwarm[Any]) -> Run[Any]:
+    run = await live.submit(WorkGiven())
+    await anyio.wait_all_tasks_blocked()
+    for _ in range(INBOX_LIMIT):
+        await run.send(WorkGiven())
+    return run
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["who sends", "who submits"])
+async def test_who_waits_for_room_goes_on_when_the_run_that_took_it_ends(again: bool) -> None:
+    async with worker_swarm(Stuck()).open(grace=0.01) as live, anyio.create_task_group() as group:
+        run = await fill(live)
+
+        async def cancel() -> None:
+            await anyio.wait_all_tasks_blocked()
+            await run.cancel()
+
+        group.start_soon(cancel)
+        with anyio.fail_after(30):
+            if again:
+                assert (await live.submit(WorkGiven())).id != run.id
+            else:
+                with pytest.raises(RunCancelled, match="is over: cancelled"):
+                    await run.send(WorkGiven())
+
+
+async def test_who_waits_for_room_goes_on_when_the_swarm_ends_undrained() -> None:
+    async def send(run: Run[Any]) -> None:
+        with pytest.raises(RunStopped):
+            await run.send(WorkGiven())
+
+    async def submit(live: LiveSwarm[Any]) -> None:
+        with pytest.raises(SubmitError):
+            await live.submit(WorkGiven())
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as group:
+            with anyio.CancelScope() as scope:
+                async with worker_swarm(Stuck()).open(grace=0.01) as live:
+                    group.start_soon(send, await fill(live))
+                    group.start_soon(submit, live)
+                    await anyio.wait_all_tasks_blocked()
+                    scope.cancel()
+                    await anyio.sleep_forever()
 
 
 async def test_a_publisher_that_waits_for_room_does_not_time_out() -> None:

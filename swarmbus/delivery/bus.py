@@ -86,7 +86,7 @@ class Bus:
         self._pressure = Pressure(topology.reach)
         self._fresh = frozenset(number for number, policy in enumerate(policies) if policy.retry.fresh)
         shared: Any = {"clock": clock, "timekeeper": self._timekeeper, "transport": transport}
-        port = AttemptPort(topology.prepare, self._room, self.write, clock=clock, home=self.home, grace=grace)
+        port = AttemptPort(topology.prepare, self.room, self.write, clock=clock, home=self.home, grace=grace)
         durable = journal is not None
         self._supervisor = Supervisor(port, invoke, policies, give_up=self._give_up, durable=durable, **shared)
         self.endings = Endings(self.runs, self.write, watch=self._supervisor.watch, grace=grace, **shared)
@@ -133,7 +133,7 @@ class Bus:
             SubmitError: the bus has been drained, or ended without.
         """
         routes = self.topology.prepare("client", event)
-        await self._room(None, "client", event)
+        await self.room(None, "client", event)
         if self.endings.closed:
             raise SubmitError("the swarm was closed; open it again for further runs")
         run = RunState(Ledger(self.topology, run_id), timeout, fresh=self._fresh)
@@ -317,8 +317,8 @@ class Bus:
     def _monotonic_at(self, due: float) -> float:
         return self.clock.monotonic() + max(0.0, due - self.clock.time())
 
-    async def _room(self, run: RunState | None, role: str, event: Event) -> None:
-        """Wait until the roles that an event goes to have room: in their inbox, and in what the run has for them.
+    async def room(self, run: RunState | None, role: str, event: Event) -> None:
+        """Wait until the roles that an event goes to have room: in their inbox, and in what a run has for them.
 
         `pressure` says who waits for whom.
         """

@@ -116,6 +116,7 @@ class Endings:
         for run in list(self._runs.values()):
             if run.ledger.outcome is None:
                 run.ledger.outcome = Outcome("stopped", reason=self.abandoned)
+            self._transport.drop(run, self._clock.monotonic())  # who waits for room need not wait any longer
             self._let_go(run)
 
     def _let_go(self, run: RunState) -> None:

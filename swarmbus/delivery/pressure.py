@@ -1,16 +1,17 @@
 """Who waits for whom when too much waits for a role.
 
-Who publishes before returning waits for those roles that nothing leads from back to the publisher: who waits is never
-upstream of those waited for, so that waiting can't deadlock, and cycles don't wait. An inbox empties when its role goes
-on. The next item of a map opens when all that an open one caused is quiet, and that may include a failure to be mended,
-or an answer from outside; so whoever mends, or takes such answers, is downstream there. Returned events never wait.
+Who publishes before returning, or from outside, waits for those roles that nothing leads from back to the publisher:
+who waits is never upstream of those waited for, so that waiting can't deadlock, and cycles don't wait. An inbox empties
+when its role goes on. The next item of a map opens when all that an open one caused is quiet, and that may include a
+failure to be mended, or an answer from outside; so whoever mends, or takes such answers, is downstream there. Who is
+outside waits for no map, and returned events never wait.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from swarmbus.table import CLIENT, SYSTEM
+from swarmbus.table import SYSTEM
 
 if TYPE_CHECKING:
     from swarmbus.reach import Reach
@@ -30,7 +31,9 @@ class Pressure:
         onward: Roles = {handler.role: set() for handler in reach.handlers}
         for handler in reach.handlers:
             onward[handler.role] |= {step.handler.role for step in reach.steps(handler)}
-        self.inbox = _downstream({**onward, CLIENT.address: _takers(reach, CLIENT)})
+        publishers = [party for entry in reach.entries for party in entry.publishers]
+        senders = {party.address: _takers(reach, party) for party in publishers if not isinstance(party, str)}
+        self.inbox = _downstream({**onward, **senders})
         for handler in reach.handlers:
             onward[handler.role] |= _takers(reach, SYSTEM)
             for entry in reach.published(handler):

@@ -90,11 +90,15 @@ class _Inbox:
             self.ring.append(lane)
         else:
             lane.queued = False
+        self.make_room()
+        return lane.run, delivery
+
+    def make_room(self) -> None:
+        """Let those go on who wait for room, once half of it is left."""
         if self.blocked and self.size <= self.station.limit // 2:
             blocked, self.blocked = self.blocked, []
             for event in blocked:
                 event.set()
-        return lane.run, delivery
 
     def release(self, run: RunState, delivery: Delivery) -> None:
         lane = self.lanes.get(run.id)
@@ -109,6 +113,7 @@ class _Inbox:
             lane.queue.clear()
             if lane.queued:
                 self.ring.remove(lane)
+            self.make_room()
 
 
 class _Stoppable:
