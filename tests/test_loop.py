@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from support.histories import history_faults
 from support.prices import know_prices
 from swarmbus.calls import CallKind, CallRecord
-from swarmbus.errors import AgentStopped, IncompleteAnswer, ServerFault, UnknownPrice
+from swarmbus.errors import AgentStopped, AnswerFiltered, IncompleteAnswer, ServerFault, UnknownPrice
 from swarmbus.messages import (
     AssistantMessage,
     ModelReply,
@@ -360,6 +360,23 @@ async def test_half_an_answer_is_none(reply: ModelReply, reason: str) -> None:
         await Agent(ScriptedModel([reply])).run("go")
     assert (caught.value.reason, caught.value.partial) == (reason, reply.message.content)
     assert caught.value.messages[0] == UserMessage("go")
+
+
+@pytest.mark.parametrize("calls", [(), (ToolCall("a", "never", "{}"),)], ids=["a text", "a call"])
+@pytest.mark.parametrize("answer", [str, int], ids=["text wanted", "number wanted"])
+async def test_what_a_content_filter_stopped_is_no_answer(calls: tuple[ToolCall, ...], answer: Any) -> None:
+    @tool
+    def never() -> None:
+        """Must not run."""
+        raise AssertionError
+
+    reply = ModelReply(AssistantMessage("5", calls), Usage(3, 2, calls=1), "content_filter")
+    ends: list[Any] = []
+    agent = Agent(ScriptedModel([reply]), tools=[never], on_event=ends.append)
+    with pytest.raises(AnswerFiltered, match="a content filter stopped the answer of scripted"):
+        await agent.run("go", answer)
+    assert (ends[-1].stop_reason, ends[-1].usage) == ("model_failed", Usage(3, 2, calls=1))
+    assert agent.history == (UserMessage("go"),)
 
 
 async def test_ids_are_made_unique_and_good_ones_kept() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from anyio import CancelScope, get_cancelled_exc_class
 
-from swarmbus.errors import AgentStopped, ModelError
+from swarmbus.errors import AgentStopped, AnswerFiltered, ModelError
 from swarmbus.messages import ToolMessage, UserMessage
 from swarmbus.thinking.asking import ask, build_request
 from swarmbus.thinking.batch import Batch
@@ -108,6 +108,8 @@ async def _turn(setup: LoopSetup, state: LoopState, clock: CancelScope, *, last:
     try:
         request = await build_request(setup, state, last=last)
         reply = await ask(setup, state, request)
+        if reply.finish == "content_filter":
+            raise AnswerFiltered(f"a content filter stopped the answer of {reply.model or setup.model.name}")
         state.messages.append(reply.message)
         verdict = judge(setup, state, reply, last=last)
         if reply.message.tool_calls:
