@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from contextlib import ExitStack, redirect_stdout
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,7 +22,7 @@ from roles.analysis.events import StepAnalysed
 from roles.analysis.pipeline import analyze as analyze_documents
 from roles.analysis.pipeline import clean_question
 from roles.analysis.roles import DOCUMENT_STEP
-from swarmbus.cli import GRACE, ExitCode, WriteError, notice, stopping, unwritable, write_data
+from swarmbus.cli import GRACE, ExitCode, WriteError, notice, stopping, unwritable, user_code, write_data
 from swarmbus.console import RunProgress
 from swarmbus.errors import UnknownModel
 
@@ -106,7 +105,7 @@ def _analyzed(files: list[str], question: str, model: str, timeout: float | None
     """Return the report, and the exit code of a signal that stopped the analysis."""
     with ExitStack() as stack:
         stop = stack.enter_context(stopping())
-        stack.enter_context(redirect_stdout(sys.stderr))
+        stack.enter_context(user_code())
         progress = stack.enter_context(RunProgress(lambda: stop.notice))
         report = anyio.run(lambda: _watched(files, question, stop, progress, model=model, timeout=timeout))
     return report, stop.code

@@ -5,6 +5,7 @@ needs of the command line beside typer is here.
 """
 
 from swarmbus.cli.files import WriteError, unwritable
+from swarmbus.cli.foreign import user_code
 from swarmbus.cli.interrupts import GRACE, Stop, stopping
 from swarmbus.cli.output import ExitCode, notice, write_data, write_text
 from swarmbus.cli.start import main
@@ -18,6 +19,7 @@ __all__ = [
     "notice",
     "stopping",
     "unwritable",
+    "user_code",
     "write_data",
     "write_text",
 ]

@@ -6,8 +6,6 @@ What the user's code prints while it is loaded or runs goes to standard error: s
 from __future__ import annotations
 
 import json
-import sys
-from contextlib import redirect_stdout
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +15,7 @@ import typer
 
 from swarmbus.cli import findings, table_view
 from swarmbus.cli.files import unwritable
+from swarmbus.cli.foreign import user_code
 from swarmbus.cli.output import ExitCode, notice, write_data, write_text
 from swarmbus.cli.targets import TargetError, load_swarm
 
@@ -178,7 +177,7 @@ def run(
 def swarm_of(target: str) -> Swarm[Any]:
     """Return the swarm of a target, or end the program saying why there is none."""
     try:
-        with redirect_stdout(sys.stderr):
+        with user_code():
             return load_swarm(target)
     except TargetError as error:
         if error.usage:

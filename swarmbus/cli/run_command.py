@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import ExitStack, redirect_stdout
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -11,17 +10,20 @@ import typer
 
 from swarmbus.cli import findings
 from swarmbus.cli.first_event import read_event
+from swarmbus.cli.foreign import ProgramEnded, user_code
 from swarmbus.cli.interrupts import stopping
 from swarmbus.cli.output import ExitCode, notice, write_data
 from swarmbus.cli.person import Person
-from swarmbus.cli.running import run_to_end
+from swarmbus.cli.running import run_to_end, without_result
 from swarmbus.cli.tracebacks import own_traceback
 from swarmbus.console import RunProgress
 from swarmbus.errors import UnknownModel
 from swarmbus.models import resolve_model
 
 if TYPE_CHECKING:
+    from swarmbus.cli.interrupts import Stop
     from swarmbus.cli.running import Outcome
+    from swarmbus.events import Event
     from swarmbus.swarm import Swarm
 
 
@@ -39,17 +41,24 @@ def run_and_report(swarm: Swarm[Any], written: str, *, model: str | None, timeou
         event = read_event(swarm, written)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--event") from error
-    with ExitStack() as stack:
-        if model is not None:
-            stack.enter_context(swarm.override(model=_known(model)))
-        stop = stack.enter_context(stopping())
-        stack.enter_context(redirect_stdout(sys.stderr))
-        progress = stack.enter_context(RunProgress(lambda: stop.notice))
-        person = Person(progress.paused)
-        outcome = anyio.run(lambda: run_to_end(swarm, event, stop, progress, person, timeout=timeout))
+    with stopping() as stop:
+        try:
+            outcome = _run(swarm, event, stop, model=model, timeout=timeout)
+        except ProgramEnded as error:
+            outcome = without_result(error)
     write_data(outcome.report())
     _explain(outcome)
     return stop.code or outcome.exit_code
+
+
+def _run(swarm: Swarm[Any], event: Event, stop: Stop, *, model: str | None, timeout: float | None) -> Outcome:
+    with ExitStack() as stack:
+        if model is not None:
+            stack.enter_context(swarm.override(model=_known(model)))
+        stack.enter_context(user_code())
+        progress = stack.enter_context(RunProgress(lambda: stop.notice))
+        person = Person(progress.paused)
+        return anyio.run(lambda: run_to_end(swarm, event, stop, progress, person, timeout=timeout))
 
 
 def _known(model: str) -> Any:

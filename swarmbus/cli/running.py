@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +11,18 @@ import anyio
 
 from swarmbus.cli.interrupts import GRACE
 from swarmbus.cli.output import ExitCode
-from swarmbus.errors import RunEnded
+from swarmbus.errors import RunEnded, RunFailed
 from swarmbus.events import event_name, to_json
-from swarmbus.results import Lifecycle
+from swarmbus.messages import Usage
+from swarmbus.results import Lifecycle, RunResult
 
 if TYPE_CHECKING:
+    from swarmbus.cli.foreign import ProgramEnded
     from swarmbus.cli.interrupts import Stop
     from swarmbus.cli.person import Person
     from swarmbus.console import RunProgress
     from swarmbus.events import Event
-    from swarmbus.results import Failure, RunResult
+    from swarmbus.results import Failure
     from swarmbus.run import Run
     from swarmbus.swarm import Swarm
 
@@ -74,6 +77,15 @@ class Outcome:
             "ended": result.ended,
         }
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def without_result(error: ProgramEnded) -> Outcome:
+    """Return how a run ended whose code ended the program, and the event loop with it: nobody knows more of it."""
+    now = time.time()
+    result: RunResult[Any] = RunResult(None, "", Usage(), {}, (), (), now, now)
+    failed = RunFailed(str(error), result)
+    failed.__cause__ = error.__cause__
+    return Outcome("failed", result, failed)
 
 
 def _told(failure: Failure) -> dict[str, Any]:
