@@ -125,7 +125,7 @@ class Usage:
         output_tokens: tokens written, thinking included.
         cached_tokens: those of the input that came from the server's cache.
         reasoning_tokens: those of the output that were thinking.
-        calls: how many model calls this is the sum of.
+        calls: how many model calls this is the sum of; what a model reports of one call counts as 1 at least.
         estimated: whether a count in it was estimated because a server gave none.
     """
 
@@ -155,6 +155,17 @@ class Usage:
     def counts(self) -> dict[str, float]:
         """Return the counts that are not zero, by name, as call records keep them."""
         return {name: float(value) for name in _USAGE_COUNTS if (value := getattr(self, name))}
+
+
+MOST_COUNTED = 10**15
+"""Above this a count is none: nobody reads or writes as much in a call."""
+
+
+def whole_count(value: object) -> int | None:
+    """Return what somebody else counted, or None for what can't be a count, such as -1 or NaN."""
+    if not isinstance(value, (int, float)) or not 0 <= value <= MOST_COUNTED:
+        return None
+    return int(value)
 
 
 _USAGE_COUNTS = tuple(item.name for item in fields(Usage))
@@ -274,7 +285,8 @@ class ModelReply:
 
     Attributes:
         message: what the model said.
-        usage: what this one call cost; None where the server did not say, so that it has to be estimated.
+        usage: what this one call cost; None where the server did not say, so that it has to be estimated, as it is
+            where the tokens reported can't be counts.
         finish: why the model stopped.
         model: the name of the model that answered.
     """

@@ -252,6 +252,28 @@ async def test_each_failure_has_its_own_error(reply: Reply, error: type[ModelErr
     assert len(server.requests) == requests
 
 
+@pytest.mark.parametrize(
+    ("counts", "reported"),
+    [
+        ('{"prompt_tokens": "7", "completion_tokens": null}', Usage(7, 0, calls=1)),
+        ('{"prompt_tokens": 7.0, "prompt_tokens_details": [1]}', Usage(7, 0, calls=1)),
+        ('{"prompt_tokens": 7, "prompt_tokens_details": {"cached_tokens": NaN}}', Usage(7, 0, calls=1)),
+        ('{"prompt_tokens": NaN, "completion_tokens": 1}', None),
+        ('{"prompt_tokens": 1e999}', None),
+        (f'{{"prompt_tokens": {10**400}}}', None),
+        ('{"prompt_tokens": 7, "completion_tokens": -1}', None),
+        ('{"prompt_tokens": {}}', None),
+        ('{"prompt_tokens": [1]}', None),
+        ('{"prompt_tokens": "many"}', None),
+        ("[1]", None),
+    ],
+)
+async def test_counts_that_can_not_be_are_none(counts: str, reported: Usage | None) -> None:
+    last = f'{{"choices": [], "usage": {counts}}}'
+    async with fake_server(lambda request: events(delta("stop", content="hi"), last)) as server:
+        assert (await reply_of(server.url)).usage == reported
+
+
 async def test_silence_is_an_error_after_the_idle_time() -> None:
     request = ModelRequest(HELLO.messages, idle_timeout=0.05)
     async with fake_server(lambda request: events(delta(content="x"), 5.0, delta("stop"))) as server:

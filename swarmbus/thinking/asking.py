@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_args
 
+from swarmbus.arguments import require
 from swarmbus.errors import IncompleteAnswer
-from swarmbus.messages import AssistantMessage, Message, ModelReply, ModelRequest, SystemMessage, ToolSpec, Usage
+from swarmbus.messages import AssistantMessage, Delta, Message, ModelReply, ModelRequest, SystemMessage, ToolSpec, Usage
 from swarmbus.text import clean_text
 from swarmbus.thinking.context import estimate_message, estimate_text, fit
 from swarmbus.thinking.hooks import ask_hook
 from swarmbus.thinking.loop_events import MessageEnd, MessageStart, MessageUpdate
 from swarmbus.thinking.models.base import OutputMode, closing, profile_of
+from swarmbus.thinking.replies import checked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from swarmbus.thinking.loop_state import LoopSetup, LoopState
+
+_PARTS = get_args(Delta)
+_PARTS_WANTED = "a part of a reply, such as TextDelta(text), and at last a ModelReply"
 
 REPLY_TOKENS = 1000
 """What is set aside for a reply whose length is not limited."""
@@ -74,7 +79,7 @@ async def ask(setup: LoopSetup, state: LoopState, request: ModelRequest) -> Mode
         recorded = await setup.recorder.recorded_reply(request, setup.model.name, state.turn)
         reply = recorded if recorded is not None else await _paid_reply(setup, state, request)
         if setup.hooks.after_model_call is not None:
-            reply = await ask_hook(setup.hooks.after_model_call, reply, returns=ModelReply)
+            reply = await _changed(setup.hooks.after_model_call, reply, setup.model.name)
         reply = _tidied(state, reply)
     except Exception as failure:
         reply, error = None, f"{type(failure).__name__}: {failure}"
@@ -93,13 +98,19 @@ async def ask(setup: LoopSetup, state: LoopState, request: ModelRequest) -> Mode
     return reply
 
 
+async def _changed(hook: Callable[..., Any], reply: ModelReply, model: str) -> ModelReply:
+    """Return what a hook makes of a reply; one that says nothing of what it cost does not make it free."""
+    changed = checked(await ask_hook(hook, reply, returns=ModelReply), f"{model}, as the hook changed it")
+    return changed if changed.usage is not None else replace(changed, usage=reply.usage)
+
+
 async def _paid_reply(setup: LoopSetup, state: LoopState, request: ModelRequest) -> ModelReply:
     reserved, usage, model = 0, Usage(), setup.model.name
     if setup.spending is not None:
         reserved = state.context_tokens(setup) + (setup.settings.max_tokens or REPLY_TOKENS)
         await setup.spending.reserve(reserved, model)
     try:
-        reply = await _stream(setup, state, request)
+        reply = checked(await _stream(setup, state, request), model)
         if reply.usage is None:
             estimated = _estimated_usage(setup, state, reply.message)
             reply = ModelReply(reply.message, estimated, reply.finish, reply.model)
@@ -119,6 +130,7 @@ async def _stream(setup: LoopSetup, state: LoopState, request: ModelRequest) -> 
             if isinstance(part, ModelReply):
                 reply = part
             else:
+                require(f"the stream of the model {setup.model.name}: yield {{}}", part, _PARTS, _PARTS_WANTED)
                 state.reporter.emit(MessageUpdate, delta=part)
     if reply is None:
         raise IncompleteAnswer("the model's stream ended without a reply")

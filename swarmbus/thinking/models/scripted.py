@@ -20,6 +20,7 @@ from swarmbus.messages import (
     ToolCallDelta,
 )
 from swarmbus.thinking.models.base import ANSWER_TOOL, DEFAULT_PROFILE, RESULT_FIELD, ModelProfile
+from swarmbus.thinking.replies import checked
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -108,7 +109,7 @@ async def _evaluate(item: Any, request: ModelRequest) -> Any:
 def _reply(item: Any, request: ModelRequest) -> ModelReply:
     match item:
         case ModelReply():
-            return item
+            return checked(item, "in the script")
         case str():
             return ModelReply(AssistantMessage(item))
         case ToolCall():

@@ -29,6 +29,7 @@ from swarmbus.messages import (
     ToolMessage,
     Usage,
     UserMessage,
+    whole_count,
 )
 from swarmbus.thinking.output import instruction
 
@@ -259,15 +260,24 @@ def _text(content: Any) -> str:
 def _usage(data: Any) -> Usage | None:
     if not isinstance(data, Mapping) or not data.get("prompt_tokens"):
         return None
-    details: Mapping[str, Any] = data.get("prompt_tokens_details") or {}
-    output_details: Mapping[str, Any] = data.get("completion_tokens_details") or {}
-    return Usage(
-        input_tokens=int(data["prompt_tokens"]),
-        output_tokens=int(data.get("completion_tokens") or 0),
-        cached_tokens=int(details.get("cached_tokens") or 0),
-        reasoning_tokens=int(output_details.get("reasoning_tokens") or 0),
-        calls=1,
-    )
+    read, written = _count(data["prompt_tokens"]), _count(data.get("completion_tokens"))
+    if read is None or written is None:
+        return None
+    cached = _detail(data, "prompt_tokens_details", "cached_tokens")
+    return Usage(read, written, cached, _detail(data, "completion_tokens_details", "reasoning_tokens"), calls=1)
+
+
+def _detail(data: Mapping[str, Any], details: str, name: str) -> int:
+    given = data.get(details)
+    return (isinstance(given, Mapping) and _count(given.get(name))) or 0
+
+
+def _count(value: Any) -> int | None:
+    """Return a count as servers write it, or None for what can't be one."""
+    try:
+        return whole_count(float(value or 0))
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _position(calls: list[_Call], wanted: _Call) -> int:
