@@ -208,6 +208,28 @@ def test_a_file_is_found_whatever_its_name(name: str, app: Path) -> None:
     assert sys.modules["json"] is before
 
 
+@pytest.mark.parametrize("target", ["pk:swarm", "pk", "./pk:swarm", "pk/", "pk/__init__.py:make", "pk.inner:swarm"])
+def test_a_target_may_be_a_package_in_the_working_folder(target: str, tmp_path: Path) -> None:
+    package = tmp_path / "pk"
+    package.mkdir()
+    (package / "inner.py").write_text(WORKING)
+    (package / "__init__.py").write_text("from .inner import make, swarm\n")
+    assert main(["check", target]) == 0
+
+
+def test_a_package_whose_name_is_taken_finds_its_modules(tmp_path: Path) -> None:
+    package = tmp_path / "json"
+    package.mkdir()
+    (package / "inner.py").write_text(WORKING)
+    (package / "__init__.py").write_text("from .inner import swarm\n")
+    assert main(["check", "./json:swarm"]) == 0
+
+
+def test_a_folder_beside_a_module_of_its_name_is_no_target(app: Path) -> None:
+    app.with_suffix("").mkdir()
+    assert main(["check", "app:swarm"]) == 0
+
+
 def test_a_file_elsewhere_finds_the_modules_beside_it(app: Path, tmp_path: Path) -> None:
     folder = tmp_path / "other place"
     folder.mkdir()

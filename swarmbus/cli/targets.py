@@ -56,7 +56,7 @@ def load_swarm(target: str) -> Swarm[Any]:
         return _swarm_of(module, entry.attr, target)
     append_to_path(Path.cwd())
     place, name = _split(target)
-    if place.endswith(".py") or "/" in place or "\\" in place or Path(place).exists():
+    if place.endswith(".py") or "/" in place or "\\" in place or (Path(place).exists() and not _is_source(place)):
         return _swarm_of(_module_of_file(Path(place), target), name or DEFAULT_NAME, target)
     if not all(part.isidentifier() for part in place.split(".")):
         raise TargetError(f"{target!r} is no target; write MODULE:NAME, FILE.py:NAME or one of {_listed(registered)}")
@@ -99,6 +99,12 @@ def _is_there(module: str) -> bool:
     return _found(module) is not None
 
 
+def _is_source(module: str) -> bool:
+    """Whether a name is that of a module that has code, as a mere folder has not."""
+    found = _found(module) if all(part.isidentifier() for part in module.split(".")) else None
+    return found is not None and found.origin is not None
+
+
 def _found(module: str) -> ModuleSpec | None:
     """Return how the outermost package of a module would be imported; it is not imported yet."""
     try:
@@ -111,6 +117,8 @@ def _module_of_file(path: Path, target: str) -> ModuleType:
     if not path.exists():
         near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.py")])
         raise TargetError(f"{target!r}: there is no file {path}{near}")
+    if (path / "__init__.py").is_file():
+        path /= "__init__.py"
     if path.is_dir():
         files = ", ".join(sorted(other.name for other in path.glob("*.py"))) or "none"
         raise TargetError(f"{target!r}: {path} is a folder; name a Python file, such as one in it: {files}")
@@ -149,7 +157,8 @@ def _is_module(name: str, path: Path) -> bool:
 def _import_file(path: Path) -> ModuleType:
     """Import a file whose name is taken, or can't be a module's, under a name of its own."""
     name = f"swarmbus_target_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    within = [str(path.parent)] if path.stem == "__init__" else None  # where a package has its modules
+    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=within)
     assert spec is not None
     assert spec.loader is not None
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
