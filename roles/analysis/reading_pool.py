@@ -161,7 +161,7 @@ class _Reader:
         }
         # In a session of its own it is out of reach of a terminal's Ctrl-C, which is this process's to handle.
         process = await anyio.open_process(
-            command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment, start_new_session=True
+            (*command, folder), stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment, start_new_session=True
         )
         reader = cls(process)
         try:

@@ -1,8 +1,8 @@
 """A reading process: takes one path after the other from its standard input and answers with what it could read.
 
 It is started by `reading_pool.py` and imports nothing of the framework. Each answer is one JSON document behind its
-length in eight bytes; each request is one line of JSON. Its memory is limited, and so is its time, should its parent be
-gone.
+length in eight bytes; each request is one line of JSON. Its memory is limited, and so is its time; when its parent is
+gone, it ends, and removes the folder for its temporary files.
 """
 
 from __future__ import annotations
@@ -10,15 +10,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import stat
 import sys
+import time
 from dataclasses import asdict, dataclass
 from pathlib import PurePath
+from threading import Thread
 from typing import Any, BinaryIO
 
 from roles.analysis.extract import Extract, extract
 
 _GRACE = 10
+_WATCH_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +151,20 @@ def _answer(answers: BinaryIO, content: bytes) -> None:
 
 def main() -> None:
     """Serve over the standard streams, out of reach of libraries that print."""
+    memory, folder = int(sys.argv[1]), sys.argv[2]
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    serve(sys.stdin.buffer, answers, int(sys.argv[1]))
+    Thread(target=_end_with, args=(os.getppid(), folder), daemon=True).start()
+    serve(sys.stdin.buffer, answers, memory)
+    shutil.rmtree(folder, ignore_errors=True)  # there is no parent any more to do it
+
+
+def _end_with(parent: int, folder: str) -> None:
+    """End this process, busy as it may be, when its parent is gone."""
+    while os.getppid() == parent:
+        time.sleep(_WATCH_SECONDS)
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,47 @@ def test_a_full_disk_is_no_damage_of_the_document(tmp_path: Path) -> None:
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=50)
     assert run.stdout.startswith("what reads PDF can't be set up in the folder ")
     assert "File too large" in run.stdout
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
+def test_readers_end_with_a_parent_that_was_killed(busy: bool, temporary: Path, tmp_path: Path) -> None:
+    program = """
+        import anyio, os, sys
+        from roles.analysis.reading_pool import ReadingPool
+
+        async def main():
+            async with ReadingPool() as pool:
+                await pool.read(sys.argv[1])
+                (reader,) = pool._idle
+                print(reader._process.pid, flush=True)
+                async with anyio.create_task_group() as group:
+                    if sys.argv[2]:
+                        group.start_soon(pool.read, sys.argv[2])
+                    await anyio.sleep_forever()
+
+        anyio.run(main)
+    """
+    before = below(temporary)
+    (tmp_path / "a.txt").write_text("a")
+    slow = tmp_path / "slow.html"
+    slow.write_text("<a" * 3_000_000)
+    command = [sys.executable, "-c", "\n".join(line[8:] for line in program.splitlines()), str(tmp_path / "a.txt")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    parent = subprocess.Popen([*command, str(slow) if busy else ""], env=environment, stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    reader = int(parent.stdout.readline())
+    assert below(temporary) > before
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    deadline = time.monotonic() + 20
+    while is_alive(reader) or below(temporary) != before:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def is_alive(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
