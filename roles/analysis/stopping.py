@@ -19,12 +19,10 @@ async def unless_stopped(stop: Callable[[], Awaitable[object]] | None, work: Cal
         stop: returns when a stop is asked for; None where nobody will.
         work: what to do; an error of it comes out as it was raised.
     """
-    if stop is None:
-        return await work()
     brought: T | None = None
 
     async def wait() -> None:
-        await stop()
+        await (anyio.sleep_forever() if stop is None else stop())
         group.cancel_scope.cancel()
 
     try:
@@ -33,9 +31,11 @@ async def unless_stopped(stop: Callable[[], Awaitable[object]] | None, work: Cal
             brought = await work()
             group.cancel_scope.cancel()
     except BaseExceptionGroup as errors:
-        if len(errors.exceptions) > 1:
+        error: BaseException = errors
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        if error is errors:
             raise
-        error = errors.exceptions[0]
     else:
         return brought
     raise error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import anyio
 import pytest
 
@@ -31,12 +33,24 @@ async def test_work_is_cancelled_when_a_stop_is_asked_for() -> None:
     assert await unless_stopped(stop.wait, work) is None
 
 
-async def test_an_error_of_the_work_comes_out_as_it_was_raised() -> None:
-    error = ValueError("own")
+ERROR = ValueError("own")
 
-    async def work() -> None:
-        raise error
 
+async def fail() -> None:
+    raise ERROR
+
+
+async def fail_below() -> None:
+    async with anyio.create_task_group() as group:
+        group.start_soon(fail)
+
+
+@pytest.mark.parametrize(
+    ("stop", "work"),
+    [(None, fail_below), (anyio.sleep_forever, fail), (anyio.sleep_forever, fail_below), (fail, anyio.sleep_forever)],
+    ids=["of a task", "of the work", "of a task of the work", "of whoever stops"],
+)
+async def test_an_error_comes_out_as_it_was_raised(stop: Any, work: Any) -> None:
     with pytest.raises(ValueError, match="own") as caught:
-        await unless_stopped(anyio.sleep_forever, work)
-    assert caught.value is error
+        await unless_stopped(stop, work)
+    assert caught.value is ERROR
