@@ -33,6 +33,11 @@ NOT_READ = "not read, as the analysis ended before"
 """Why a document failed that had not been read to its end when the reading was given up."""
 
 
+_ESCAPED = re.compile(r"\\(?=(?:x5c)*udc[89a-f][0-9a-f])")
+"""The backslash of what looks like the escape of a byte, but stands in the name itself."""
+_ESCAPE = re.compile(r"\\udc([89a-f][0-9a-f])|\\x5c(?=(?:x5c)*udc[89a-f][0-9a-f])")
+
+
 class NoDocumentsError(ValueError):
     """Nothing that could be a document was given."""
 
@@ -208,10 +213,11 @@ def _without_duplicates(documents: list[Document]) -> tuple[Document, ...]:
 
 
 def printable(path: str | Path) -> str:
-    """Return a path as text: a name may hold bytes that are none, which are escaped."""
-    return os.fspath(path).encode("utf-8", "backslashreplace").decode()
+    """Return a path as text of its own: a name may hold bytes that are none, which are escaped."""
+    told_apart = _ESCAPED.sub(r"\\x5c", os.fspath(path))
+    return told_apart.encode("utf-8", "backslashreplace").decode()
 
 
 def path_of(text: str) -> str:
     """Return the path that `printable` made this text of."""
-    return re.sub(r"\\udc([89a-f][0-9a-f])", lambda match: chr(0xDC00 + int(match[1], 16)), text)
+    return _ESCAPE.sub(lambda match: chr(0xDC00 + int(match[1], 16)) if match[1] else "\\", text)

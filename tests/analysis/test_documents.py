@@ -261,6 +261,21 @@ def test_a_path_that_is_no_text_can_be_written_and_read_back() -> None:
     assert path_of(printable(path)) == path
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (os.fsdecode(b"a\x80"), r"a\udc80"),
+        (r"a\udc80", r"a\x5cudc80"),
+        (r"a\x5cudc80", r"a\x5cx5cudc80"),
+        (r"a\udc", r"a\udc"),
+        (r"a\b\x5c", r"a\b\x5c"),
+    ],
+)
+def test_no_two_names_are_written_alike(name: str, text: str) -> None:
+    assert printable(name) == text
+    assert path_of(text) == name
+
+
 async def test_pages_of_a_pdf_are_places(tmp_path: Path) -> None:
     bad_documents.pdf(tmp_path / "two.pdf", "The first page speaks of pumps.", "The second page speaks of valves.")
     (document,) = await load_documents([tmp_path], LIMITS)
