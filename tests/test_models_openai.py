@@ -240,6 +240,7 @@ async def test_what_is_not_the_api_is_shown_with_a_hint(reply: Reply, shown: lis
         pytest.param(refuse(400, "filtered", code="content_filter"), AnswerFiltered, 1, id="filter-400"),
         pytest.param(events(delta("content_filter", content=None)), AnswerFiltered, 1, id="filter-200"),
         pytest.param(events(delta(refusal="I will not")), AnswerFiltered, 1, id="refusal"),
+        pytest.param(events(delta(refusal="I will"), done=False), AnswerFiltered, 1, id="cut-refusal"),
         pytest.param(refuse(400, "maximum context length is 8192 tokens"), ContextOverflow, 1, id="overflow"),
         pytest.param(events({"error": {"message": "engine died"}}), ServerFault, 2, id="error-in-200"),
         pytest.param(events({"error": {"message": "slow down", "code": 402}}), RequestRefused, 1, id="code-in-200"),
@@ -272,6 +273,13 @@ async def test_counts_that_can_not_be_are_none(counts: str, reported: Usage | No
     last = f'{{"choices": [], "usage": {counts}}}'
     async with fake_server(lambda request: events(delta("stop", content="hi"), last)) as server:
         assert (await reply_of(server.url)).usage == reported
+
+
+async def test_a_refusal_is_told_whole() -> None:
+    pieces = events(delta(refusal="I will "), delta(refusal="not."), delta("stop"))
+    async with fake_server(lambda request: pieces) as server:
+        with pytest.raises(AnswerFiltered, match=r"the model refused: I will not\."):
+            await parts_of(server.url)
 
 
 async def test_silence_is_an_error_after_the_idle_time() -> None:

@@ -168,6 +168,7 @@ class ReplyAssembler:
     def __init__(self) -> None:
         self._text: list[str] = []
         self._reasoning: list[str] = []
+        self._refusal: list[str] = []
         self._calls: list[_Call] = []
         self._finish: str | None = None
         self._usage: Usage | None = None
@@ -195,7 +196,7 @@ class ReplyAssembler:
         self._finish = choice.get("finish_reason") or self._finish
         delta = choice.get("delta") or choice.get("message") or {}
         if delta.get("refusal"):
-            raise AnswerFiltered(f"the model refused: {delta['refusal']}")
+            self._refusal.append(str(delta["refusal"]))
         if reasoning := delta.get("reasoning_content") or delta.get("reasoning"):
             self._reasoning.append(str(reasoning))
             yield ReasoningDelta(str(reasoning))
@@ -210,8 +211,10 @@ class ReplyAssembler:
 
         Raises:
             IncompleteAnswer: no end reason has come, or nothing at all.
-            AnswerFiltered: the end reason is the content filter.
+            AnswerFiltered: the model refused, or the end reason is the content filter.
         """
+        if self._refusal:
+            raise AnswerFiltered(f"the model refused: {''.join(self._refusal)}")
         if self._finish is None:
             what = "stopped without an end reason" if self._chunks else "was empty"
             raise IncompleteAnswer(f"the model's answer {what}", partial=self.text)
