@@ -12,7 +12,8 @@ from swarmbus.text import clean_text
 from swarmbus.thinking.context import estimate_message, estimate_text, fit
 from swarmbus.thinking.hooks import ask_hook
 from swarmbus.thinking.loop_events import MessageEnd, MessageStart, MessageUpdate
-from swarmbus.thinking.models.base import OutputMode, closing, profile_of
+from swarmbus.thinking.models.base import OutputMode, profile_of
+from swarmbus.thinking.models.streaming import streamed
 from swarmbus.thinking.replies import checked
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ async def _paid_reply(setup: LoopSetup, state: LoopState, request: ModelRequest)
 
 async def _stream(setup: LoopSetup, state: LoopState, request: ModelRequest) -> ModelReply:
     reply = None
-    async with closing(setup.model.stream(request)) as parts:
+    async with streamed(setup.model, request) as parts:
         async for part in parts:
             if isinstance(part, ModelReply):
                 reply = part

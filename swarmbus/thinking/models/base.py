@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from swarmbus.errors import ModelsSwitchedOff
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from contextlib import AbstractAsyncContextManager
 
     from swarmbus.messages import ModelRequest, StreamPart
@@ -50,7 +49,9 @@ MODEL_WANTED = 'a model (with `name` and `stream`), or the name of one such as "
 class Model(Protocol):
     """Whatever answers requests.
 
-    An implementation may also have a `profile: ModelProfile`; without one it counts as able to do everything.
+    An implementation may also have a `profile: ModelProfile`; without one it counts as able to do everything. One that
+    minds the request's `idle_timeout` itself, or hands the request on to one that does, says `minds_silence = True`; any
+    other is given up when it is silent for so long.
     """
 
     @property
@@ -87,20 +88,6 @@ def kept_open(model: Model) -> AbstractAsyncContextManager[Any]:
     """
     opener = getattr(model, "open", None)
     return nullcontext() if opener is None else opener()
-
-
-def closing(parts: AsyncIterator[StreamPart]) -> AbstractAsyncContextManager[AsyncIterator[StreamPart]]:
-    """Return a context that closes a stream at its end, where it can be closed.
-
-    Raises:
-        TypeError: what a model's `stream` returned is no stream.
-    """
-    given: Any = parts
-    if not hasattr(given, "__aiter__"):
-        if inspect.iscoroutine(given):
-            given.close()
-        raise TypeError(f"a model's stream(request) has to yield its parts, and returned {type(given).__name__}")
-    return aclosing(parts) if isinstance(parts, AsyncGenerator) else nullcontext(parts)
 
 
 def require_models_allowed(name: str) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from swarmbus.arguments import refusal
 from swarmbus.errors import AnswerFiltered, ModelError, ModelsSwitchedOff
 from swarmbus.messages import Restarted
-from swarmbus.thinking.models.base import ModelProfile, closing, is_model, kept_open, profile_of
+from swarmbus.thinking.models.base import ModelProfile, is_model, kept_open, profile_of
+from swarmbus.thinking.models.streaming import streamed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +23,9 @@ _FINAL = (AnswerFiltered, ModelsSwitchedOff)
 
 
 class FallbackModel:
-    """Asks the first model, and the next one whenever one fails."""
+    """Asks the first model, and the next one whenever one fails or falls silent."""
+
+    minds_silence = True
 
     def __init__(self, models: Sequence[Model]) -> None:
         if not isinstance(models, (list, tuple)):
@@ -57,7 +60,7 @@ class FallbackModel:
         """
         for model in self._models[:-1]:
             try:
-                async with closing(model.stream(request)) as parts:
+                async with streamed(model, request) as parts:
                     async for part in parts:
                         yield part
             except _FINAL:
@@ -66,7 +69,7 @@ class FallbackModel:
                 yield Restarted(f"{model.name} failed: {error}", 0.0)
             else:
                 return
-        async with closing(self._models[-1].stream(request)) as parts:
+        async with streamed(self._models[-1], request) as parts:
             async for part in parts:
                 yield part
 

@@ -66,6 +66,8 @@ _servers: RunVar[dict[tuple[str, str], _Server]] = RunVar("swarmbus_servers")
 class OpenAIModel:
     """A model of an OpenAI-compatible server."""
 
+    minds_silence = True
+
     def __init__(
         self,
         name: str,
