@@ -50,8 +50,8 @@ class Model(Protocol):
     """Whatever answers requests.
 
     An implementation may also have a `profile: ModelProfile`; without one it counts as able to do everything. One that
-    minds the request's `idle_timeout` itself, or hands the request on to one that does, says `minds_silence = True`; any
-    other is given up when it is silent for so long.
+    minds the request's `idle_timeout` itself, or hands the request on to one that does, says `minds_silence = True`;
+    any other is given up when it is silent for so long.
     """
 
     @property
