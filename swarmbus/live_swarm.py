@@ -113,6 +113,14 @@ class LiveSwarm(Generic[R]):
                 return await self._restore(run_id, reopen=True)
             return run
 
+    async def drain(self) -> None:
+        """Start nothing new, let what is under way finish within the grace time, and stop the runs that are left.
+
+        Leaving the block does the same, but takes as long as handlers go on that don't stop when told.
+        """
+        self.bus.home.require("drain()")
+        await self.bus.endings.drain()
+
     def _turn(self, run_id: str) -> anyio.Lock:
         """Return what lets those who start or resume a run under one id take turns."""
         return self._turns.setdefault(run_id, anyio.Lock())

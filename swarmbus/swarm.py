@@ -174,7 +174,7 @@ class Swarm(Generic[R]):
             live = LiveSwarm(self, group, models, grace=grace, attended=attended)
             await group.start(live.bus.serve)
             yield live
-            await live.bus.endings.drain()
+            await live.drain()
         if live.bus.broken is not None:  # which cancelled the block
             raise live.bus.broken
 

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -476,6 +476,21 @@ def test_the_second_signal_ends_at_once(step: str, second: int, code: int) -> No
         process.send_signal(second)
         assert process.communicate(timeout=5) == ("", "")
     assert process.returncode == code
+
+
+def test_what_does_not_stop_keeps_neither_the_process_nor_its_report() -> None:
+    with ExitStack() as stack:  # at the same time, for each takes longer than the grace
+        stuck, thread, blocked = (stack.enter_context(run_that_waits(step)) for step in ("stick", "thread", "block"))
+        timed = stack.enter_context(start("run", SWARMS / "trouble.py", "--event", told("stick"), "--timeout", "0.5"))
+        for process in (stuck, thread, blocked):
+            process.send_signal(signal.SIGTERM)
+        brought = [process.communicate(timeout=50) for process in (stuck, thread, blocked, timed)]
+    assert [process.returncode for process in (stuck, thread, blocked, timed)] == [143, 143, 143, 1]
+    reports = [json.loads(out or "{}") for out, _ in brought]
+    assert [report.get("status") for report in reports] == ["stopped", "stopped", None, "timed_out"]
+    left = "worker.work item 0 ('stick') for planned 1 did not stop when told, and was left to itself"
+    assert [reports[number]["warnings"] for number in (0, 3)] == [[left]] * 2
+    assert "ended by force: something does not stop" in brought[2][1]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["INT", "TERM"])

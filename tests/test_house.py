@@ -59,9 +59,12 @@ def test_the_root_and_the_start_of_the_command_line_load_next_to_nothing() -> No
         "swarmbus",
         "swarmbus.cli",
         "swarmbus.cli.files",
+        "swarmbus.cli.foreign",
         "swarmbus.cli.interrupts",
+        "swarmbus.cli.leaving",
         "swarmbus.cli.output",
         "swarmbus.cli.start",
+        "swarmbus.errors",
     ]
 
 

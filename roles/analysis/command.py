@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
 import typer
@@ -22,13 +22,11 @@ from roles.analysis.events import StepAnalysed
 from roles.analysis.pipeline import analyze as analyze_documents
 from roles.analysis.pipeline import clean_question
 from roles.analysis.roles import DOCUMENT_STEP
-from swarmbus.cli import GRACE, ExitCode, WriteError, notice, stopping, unwritable, user_code, write_data
+from swarmbus.cli import GRACE, ExitCode, Leaving, WriteError, notice, stopping, unwritable, user_code, write_data
 from swarmbus.console import RunProgress
 from swarmbus.errors import UnknownModel
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from roles.analysis.report import Report
     from swarmbus.cli import Stop
 
@@ -57,12 +55,10 @@ def analyze(
     files = _documents(paths, question, destinations)
     chosen = _default_model() if model is None else model
     try:
-        report, stopped = _analyzed(files, question, chosen, timeout)
+        code = _analyzed(files, question, chosen, timeout, destinations or {"--output": STANDARD_OUTPUT})
     except UnknownModel as error:
         raise typer.BadParameter(str(error), param_hint="--model") from error
-    written = _write(report, destinations or {"--output": STANDARD_OUTPUT})
-    _say(report)
-    raise typer.Exit(stopped or (ExitCode.of(report.status) if written else ExitCode.FAILED))
+    raise typer.Exit(code)
 
 
 def _documents(paths: list[str], question: str, destinations: dict[str, Path]) -> list[str]:
@@ -101,19 +97,34 @@ def _default_model() -> str:
     return "offline"
 
 
-def _analyzed(files: list[str], question: str, model: str, timeout: float | None) -> tuple[Report, int | None]:
-    """Return the report, and the exit code of a signal that stopped the analysis."""
+def _analyzed(files: list[str], question: str, model: str, timeout: float | None, destinations: dict[str, Path]) -> int:
+    """Write the report, and return the exit code."""
     with ExitStack() as stack:
         stop = stack.enter_context(stopping())
-        stack.enter_context(user_code())
-        progress = stack.enter_context(RunProgress(lambda: stop.notice))
-        report = anyio.run(lambda: _watched(files, question, stop, progress, model=model, timeout=timeout))
-    return report, stop.code
+        screen = stack.enter_context(ExitStack())
+        screen.enter_context(user_code())
+        progress = screen.enter_context(RunProgress(lambda: stop.notice))
+
+        def tell(report: Report) -> int:
+            screen.close()
+            return _told(report, destinations, stop)
+
+        settings: Any = {
+            "model": model,
+            "timeout": timeout,
+            "on_report": stack.enter_context(Leaving(stop, tell)).begin,
+        }
+        report = anyio.run(lambda: _watched(files, question, stop, progress, **settings))
+    return _told(report, destinations, stop)
 
 
-async def _watched(
-    files: list[str], question: str, stop: Stop, progress: RunProgress, *, model: str, timeout: float | None
-) -> Report:
+def _told(report: Report, destinations: dict[str, Path], stop: Stop) -> int:
+    written = _write(report, destinations)
+    _say(report)
+    return stop.code or (ExitCode.of(report.status) if written else ExitCode.FAILED)
+
+
+async def _watched(files: list[str], question: str, stop: Stop, progress: RunProgress, **settings: Any) -> Report:
     names = {f"{DOCUMENT_STEP}{document}": path for path, document in document_ids(files).items()}
 
     def on_reading(path: str, status: str | None) -> None:
@@ -129,13 +140,12 @@ async def _watched(
     return await analyze_documents(
         files,
         question,
-        model=model,
-        timeout=timeout,
         stop=stop.wait,
         grace=GRACE,
         on_stop=lambda under_way: progress.note_stop(under_way, GRACE),
         on_reading=on_reading,
         on_event=on_event,
+        **settings,
     )
 
 

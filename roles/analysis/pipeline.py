@@ -102,6 +102,7 @@ async def analyze(
     on_stop: Callable[[Mapping[str, int]], None] | None = None,
     on_reading: Callable[[str, Any], None] | None = None,
     on_event: Watch | None = None,
+    on_report: Callable[[Report], None] | None = None,
     **settings: Any,
 ) -> Report:
     """Analyse documents with regard to a question.
@@ -118,6 +119,7 @@ async def analyze(
         on_stop: is called with `run.under_way` when a stop is asked for during the run.
         on_reading: is called with a path and None when its reading begins, and with its status when it is over.
         on_event: is called with everything that `run.events()` yields.
+        on_report: is called with what is returned, which may take long where a model does not stop.
         settings: further settings of the swarm, such as `budget` or `journal`.
 
     Raises:
@@ -135,21 +137,24 @@ async def analyze(
     if any(document.reason == NOT_READ for document in documents):
         return assembly.unread("stopped" if anyio.current_time() < deadline else "timed_out")
     with await anyio.to_thread.run_sync(DocumentStore, documents) as store:
-        request = AnalysisRequested(
-            task=asked,
-            paths=tuple(map(printable, given)),
-            documents=tuple(DocumentInfo(id=d.id, title=d.title, characters=len(d.text)) for d in store.readable),
-        )
         found: list[StepAnalysed] = []
         async with swarm.open(grace=grace) as live:
-            run = await live.submit(request, timeout=_left(deadline), deps=store)
+            run = await live.submit(_request(asked, given, store), timeout=_left(deadline), deps=store)
             reading = run.events()
             seen = await unless_stopped(stop, lambda: _watch(reading, found, on_event))
             if not seen and on_stop is not None:
                 on_stop(run.under_way)
-        if not seen:
+            await live.drain()
             await _watch(reading, found, on_event)  # what was finished within the grace time
-        return await _outcome(run, assembly, found)
+            report = await _outcome(run, assembly, found)
+            if on_report is not None:
+                on_report(report)
+        return report
+
+
+def _request(task: str, paths: Iterable[str | Path], store: DocumentStore) -> AnalysisRequested:
+    documents = (DocumentInfo(id=d.id, title=d.title, characters=len(d.text)) for d in store.readable)
+    return AnalysisRequested(task=task, paths=tuple(map(printable, paths)), documents=tuple(documents))
 
 
 async def _given_up(stop: Callable[[], Awaitable[object]] | None, deadline: float) -> None:

@@ -7,12 +7,14 @@ needs of the command line beside typer is here.
 from swarmbus.cli.files import WriteError, unwritable
 from swarmbus.cli.foreign import user_code
 from swarmbus.cli.interrupts import GRACE, Stop, stopping
+from swarmbus.cli.leaving import Leaving
 from swarmbus.cli.output import ExitCode, notice, write_data, write_text
 from swarmbus.cli.start import main
 
 __all__ = [
     "GRACE",
     "ExitCode",
+    "Leaving",
     "Stop",
     "WriteError",
     "main",

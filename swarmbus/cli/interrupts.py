@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first asks for an orderly stop, the second ends the process at once.
+"""Ctrl-C and SIGTERM: the first asks for an orderly stop, the second ends the process at once, as does the last moment.
 
 Handlers of signals run in the main thread between any two instructions, so that a second one works even where the
 event loop is blocked. Elsewhere than in the main thread signals are left alone.
@@ -23,7 +23,12 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 GRACE = 10.0
 """Seconds that what is under way gets after the first signal."""
 
+LAST_MOMENT = GRACE + 5.0
+"""Seconds after the first signal at which the process ends, whatever keeps it from coming to an orderly end."""
+
 MESSAGE = "stopping, press again to force"
+
+STUCK = "ended by force: something does not stop, and keeps what was found from being reported"
 
 _SHOW_CURSOR = "\x1b[?25h"
 
@@ -45,12 +50,19 @@ class Stop:
 
     Attributes:
         code: exit code that says so, 130 or 143; None as long as nobody did.
+        at_last: is called, in a thread, before the process is ended by force; it may end it in a better way.
     """
+
+    at_last: Callable[[], None] | None = None
 
     def __init__(self) -> None:
         self.code: int | None = None
         self._ours, self._theirs = socket.socketpair()
         self._ours.setblocking(False)
+        self._asked = threading.Event()
+        self._over = threading.Event()
+        self._watch = threading.Thread(target=self._insist, name="swarmbus stop", daemon=True)
+        self._watch.start()  # now, for a thread can't be started where a signal is handled
 
     @property
     def notice(self) -> str:
@@ -72,9 +84,22 @@ class Stop:
         self.code = 128 + number
         _say(f"{MESSAGE}\n")
         self._theirs.send(b"\0")
+        self._asked.set()
+
+    def _insist(self) -> None:
+        """End the process at the last moment, in a thread, for the event loop may be blocked."""
+        self._asked.wait()
+        if not self._over.wait(LAST_MOMENT):
+            if self.at_last is not None:
+                self.at_last()
+            _say(f"{STUCK}\n")
+            os._exit(self.code or 1)
 
     def close(self) -> None:
-        """Let go of what `wait` waits on."""
+        """Let go of what `wait` waits on, and of the last moment."""
+        self._over.set()
+        self._asked.set()
+        self._watch.join()
         self._ours.close()
         self._theirs.close()
 

@@ -12,6 +12,7 @@ from swarmbus.cli import findings
 from swarmbus.cli.first_event import read_event
 from swarmbus.cli.foreign import ProgramEnded, user_code
 from swarmbus.cli.interrupts import stopping
+from swarmbus.cli.leaving import Leaving
 from swarmbus.cli.output import ExitCode, notice, write_data
 from swarmbus.cli.person import Person
 from swarmbus.cli.running import run_to_end, without_result
@@ -46,6 +47,11 @@ def run_and_report(swarm: Swarm[Any], written: str, *, model: str | None, timeou
             outcome = _run(swarm, event, stop, model=model, timeout=timeout)
         except ProgramEnded as error:
             outcome = without_result(error)
+        return _report(outcome, stop)
+
+
+def _report(outcome: Outcome, stop: Stop) -> int:
+    """Print how a run ended, and return the exit code."""
     write_data(outcome.report())
     _explain(outcome)
     return stop.code or outcome.exit_code
@@ -55,10 +61,17 @@ def _run(swarm: Swarm[Any], event: Event, stop: Stop, *, model: str | None, time
     with ExitStack() as stack:
         if model is not None:
             stack.enter_context(swarm.override(model=_known(model)))
-        stack.enter_context(user_code())
-        progress = stack.enter_context(RunProgress(lambda: stop.notice))
+        screen = stack.enter_context(ExitStack())
+        screen.enter_context(user_code())
+        progress = screen.enter_context(RunProgress(lambda: stop.notice))
         person = Person(progress.paused)
-        return anyio.run(lambda: run_to_end(swarm, event, stop, progress, person, timeout=timeout))
+
+        def tell(outcome: Outcome) -> int:
+            screen.close()
+            return _report(outcome, stop)
+
+        on_end = stack.enter_context(Leaving(stop, tell)).begin
+        return anyio.run(lambda: run_to_end(swarm, event, stop, progress, person, on_end=on_end, timeout=timeout))
 
 
 def _known(model: str) -> Any:

@@ -17,6 +17,8 @@ from swarmbus.messages import Usage
 from swarmbus.results import Lifecycle, RunResult
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from swarmbus.cli.foreign import ProgramEnded
     from swarmbus.cli.interrupts import Stop
     from swarmbus.cli.person import Person
@@ -100,6 +102,7 @@ async def run_to_end(
     progress: RunProgress,
     person: Person,
     *,
+    on_end: Callable[[Outcome], None],
     timeout: float | None = None,
 ) -> Outcome:
     """Run a swarm on an event until the run ends, or until somebody asks for a stop: then it is drained.
@@ -110,6 +113,7 @@ async def run_to_end(
         stop: says when somebody asks for a stop.
         progress: is told each item of `run.events()`, and of the stop.
         person: answers the run's questions.
+        on_end: is called with what is returned, which may take long where something does not stop.
         timeout: seconds until the run is given up.
 
     Raises:
@@ -126,6 +130,13 @@ async def run_to_end(
                 elif run.status == "waiting":
                     await run.cancel(NOTHING_MORE)
             group.cancel_scope.cancel()
+        await live.drain()
+        outcome = await _outcome(run)
+        on_end(outcome)
+    return outcome
+
+
+async def _outcome(run: Run[Any]) -> Outcome:
     try:
         return Outcome("done", await run.result())
     except RunEnded as ended:

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 from swarmbus.cli.interrupts import Interrupted, exiting
+from swarmbus.cli.leaving import goes_on, leave
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+FIRST_SIGNAL = 128
+"""Exit codes above it are those of signals."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code.
+    """Run the command line and return its exit code; end the process where threads that can't be stopped go on.
 
     Args:
         arguments: what stands behind the program's name; the process's own by default.
     """
+    before = set(threading.enumerate())
     try:
         with exiting():
             from swarmbus.cli.program import run_program  # noqa: PLC0415  # it takes over half a second
 
-            return run_program(list(sys.argv[1:] if arguments is None else arguments))
+            code = run_program(list(sys.argv[1:] if arguments is None else arguments))
     except Interrupted as interrupted:
-        return interrupted.code
+        code = interrupted.code
+    if goes_on(before, interrupted=code > FIRST_SIGNAL):
+        leave(code)
+    return code

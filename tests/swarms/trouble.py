@@ -6,6 +6,7 @@ import sys
 import time
 
 import anyio
+import anyio.to_thread
 
 from swarmbus import (
     CLIENT,
@@ -62,6 +63,9 @@ class Worker(Role):
             case "wait":
                 ctx.progress("waiting for a signal")
                 await anyio.sleep_forever()
+            case "stick" | "thread":
+                ctx.progress("waiting for a signal")
+                await anyio.to_thread.run_sync(time.sleep, 60, abandon_on_cancel=step == "thread")
             case "block":
                 sys.stderr.write("waiting for a signal\n")
                 sys.stderr.flush()
