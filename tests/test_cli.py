@@ -444,7 +444,11 @@ def read_until(process: subprocess.Popen[str], text: str) -> None:
     assert any(text in line for line in iter(process.stderr.readline, ""))
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["INT", "TERM"])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
+    ids=["INT", "TERM", "HUP"],
+)
 def test_the_first_signal_stops_and_reports(number: int, code: int) -> None:
     with run_that_waits(*["slow"] * 5) as process:  # one more than are handled at a time
         process.send_signal(number)
@@ -505,6 +509,28 @@ def test_a_signal_before_there_is_a_run_ends_without_a_traceback(number: int, co
     assert process.returncode == code
 
 
+def test_a_terminal_that_is_closed_says_so_more_than_once_and_the_report_is_written() -> None:
+    with run_that_waits("slow") as process:
+        process.send_signal(signal.SIGHUP)
+        read_until(process, "stopping, press again to force")
+        process.send_signal(signal.SIGHUP)
+        out, _ = process.communicate(timeout=50)
+    assert (process.returncode, json.loads(out)["status"]) == (129, "stopped")
+
+
+def test_a_signal_that_is_to_be_ignored_stays_ignored() -> None:
+    with start("run", SWARMS / "trouble.py", "--event", told("slow"), preexec_fn=ignore_hangups) as process:
+        read_until(process, "waiting for a signal")
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=50)
+    assert process.returncode == 143
+
+
+def ignore_hangups() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
 def test_a_signal_while_the_program_is_loaded_ends_without_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "pydantic.py").write_text(
         "import sys, time\nprint('loading', file=sys.stderr, flush=True)\ntime.sleep(60)\n"
@@ -526,6 +552,12 @@ def test_a_reader_that_goes_away_changes_nothing_but_the_output() -> None:
     with os.fdopen(writer, "w") as closed:
         code, _, err = call("check", SWARMS / "twelve_faults.py", stdout=closed)
     assert (code, err) == (3, "")
+
+
+def test_help_that_nobody_can_be_given_is_an_error_in_words() -> None:
+    with Path("/dev/full").open("w") as full:
+        code, _, err = call("--help", stdout=full)
+    assert (code, err.splitlines()[0]) == (1, "error: No space left on device")
 
 
 def test_output_that_was_closed_before_is_no_error() -> None:
@@ -608,7 +640,7 @@ def test_help_lists_the_commands_and_those_of_packages(capsys: pytest.CaptureFix
 def test_help_says_what_the_exit_codes_mean(command: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, "--help"]) == 0
     lines = capsys.readouterr().out.partition("Exit codes:\n")[2].splitlines()
-    assert [line.split()[0] for line in lines] == ["0", "1", "2", "3", "4", "5", "130"]
+    assert [line.split()[0] for line in lines] == ["0", "1", "2", "3", "4", "5", "129", "130"]
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,6 +88,41 @@ def test_a_pipe_is_written_to_and_stays(folder: Path) -> None:
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
+def test_a_pipe_that_nobody_reads_holds_nothing_up(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(folder / "pipe.dot")
+    with pytest.raises(WriteError, match=r"pipe\.dot can't be written: nobody reads it"):
+        write_file(folder / "pipe.dot", "text")
+    assert graph("-o", "pipe.dot") == 1
+    assert "error: pipe.dot can't be written: nobody reads it" in capsys.readouterr().err
+
+
+def test_a_pipe_with_the_name_of_a_target_is_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(folder / "app.py")
+    assert main(["check", "app.py"]) == 2
+    assert "app.py is no regular file, but a device, pipe or socket" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_file_keeps_its_owner(folder: Path) -> None:
+    path = folder / "report.md"
+    path.touch(0o640)
+    os.chown(path, 65534, 65533)
+    write_file(path, "new")
+    after = path.stat()
+    assert (after.st_uid, after.st_gid, stat.S_IMODE(after.st_mode)) == (65534, 65533, 0o640)
+
+
+def test_a_link_that_leads_nowhere_is_written_through_and_a_circle_is_not(folder: Path) -> None:
+    (folder / "link.md").symlink_to("new.md")
+    (folder / "circle.md").symlink_to("circle.md")
+    assert [unwritable(Path(name)) for name in ("link.md", "circle.md")] == [
+        "",
+        "circle.md can't be written: Too many levels of symbolic links",
+    ]
+    write_file(folder / "link.md", "text")
+    assert (folder / "new.md").read_text() == "text"
+
+
 @pytest.mark.parametrize(
     ("path", "reason"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -70,6 +71,8 @@ def _documents(paths: list[str], question: str, destinations: dict[str, Path]) -
     lost = nowhere(paths)
     if lost:
         raise typer.BadParameter("; ".join(lost), param_hint="PATH")
+    if sys.stdout is None and (not destinations or STANDARD_OUTPUT in destinations.values()):
+        raise typer.BadParameter("standard output is closed; name a file for the report", param_hint="--output")
     files = {option: path for option, path in destinations.items() if path != STANDARD_OUTPUT}
     for option, path in files.items():
         if reason := unwritable(path):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -23,6 +25,9 @@ def unwritable(path: Path) -> str:
             return f"{path} is a folder; name a file"
         if not path.parent.is_dir():
             return f"there is no folder {path.parent}"
+        if path.is_symlink():
+            with suppress(FileNotFoundError):  # where it leads to, a file can be made
+                path.stat()
         if not os.access(path if path.exists() else path.parent, os.W_OK):
             return f"no permission to write {path}"
     except OSError as error:  # a name that is too long, a path that may not be followed
@@ -39,7 +44,7 @@ def write_file(path: Path, text: str) -> None:
     data = text.encode("utf-8", "backslashreplace")
     try:
         if path.exists() and not path.is_file():  # a device or a pipe, which can't be replaced
-            path.write_bytes(data)
+            _write_into(path, data)
             return
         target = Path(os.path.realpath(path))  # a link stays a link
         if os.access(target.parent, os.W_OK):
@@ -50,6 +55,18 @@ def write_file(path: Path, text: str) -> None:
         raise WriteError.of(path, error) from error
 
 
+def _write_into(path: Path, data: bytes) -> None:
+    """Write to what is not replaced; a pipe that nobody reads is an error, as there may never be anybody."""
+    try:
+        number = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        raise OSError(error.errno, "nobody reads it") if error.errno == errno.ENXIO else error from error
+    with open(number, "wb") as file:  # noqa: PTH123  # it is open already
+        if hasattr(os, "O_NONBLOCK"):
+            os.set_blocking(number, True)
+        file.write(data)
+
+
 def _replace(target: Path, data: bytes) -> None:
     beside = target.with_name(f".swarmbus-{os.urandom(8).hex()}")
     try:
@@ -58,8 +75,15 @@ def _replace(target: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
-            beside.chmod(stat.S_IMODE(target.stat().st_mode))
+            _liken(beside, target.stat())
         beside.replace(target)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def _liken(path: Path, before: os.stat_result) -> None:
+    """Give a file the owner, as far as that may be, and the mode of the one whose place it takes."""
+    with suppress(PermissionError, AttributeError):  # not every system has owners
+        os.chown(path, before.st_uid, before.st_gid)
+    path.chmod(stat.S_IMODE(before.st_mode))

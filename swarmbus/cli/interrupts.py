@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first asks for an orderly stop, the second ends the process at once, as does the last moment.
+"""Ctrl-C, SIGTERM and SIGHUP: the first asks for an orderly stop, the second ends the process, as does the last moment.
 
 Handlers of signals run in the main thread between any two instructions, so that a second one works even where the
 event loop is blocked. Elsewhere than in the main thread signals are left alone.
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+HANGUP = getattr(signal, "SIGHUP", None)
+"""What tells of a terminal that was closed, where there is such a signal."""
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, *([HANGUP] if HANGUP is not None else []))
 
 GRACE = 10.0
 """Seconds that what is under way gets after the first signal."""
@@ -37,7 +40,7 @@ class Interrupted(BaseException):
     """A signal ended the program while it had nothing to bring to an end; no error, so nothing may catch it as one.
 
     Attributes:
-        code: exit code that says so, 130 or 143.
+        code: exit code that says so, 130, 143 or 129.
     """
 
     def __init__(self, code: int) -> None:
@@ -49,7 +52,7 @@ class Stop:
     """Whether somebody asked for a stop.
 
     Attributes:
-        code: exit code that says so, 130 or 143; None as long as nobody did.
+        code: exit code that says so, 130, 143 or 129; None as long as nobody did.
         at_last: is called, in a thread, before the process is ended by force; it may end it in a better way.
     """
 
@@ -77,7 +80,9 @@ class Stop:
             await anyio.wait_readable(self._ours)
 
     def request(self, number: int) -> None:
-        """Ask for a stop on behalf of a signal; the second time the process ends here."""
+        """Ask for a stop on behalf of a signal; the second time the process ends here, unless a terminal was closed."""
+        if self.code is not None and number == HANGUP:
+            return  # a terminal that is closed tells of it more than once, and nobody is there to press again
         if self.code is not None:
             _say(_SHOW_CURSOR if sys.stderr is not None and sys.stderr.isatty() else "")
             os._exit(128 + number)
@@ -131,7 +136,9 @@ def _handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, handler) for number in SIGNALS}
+    # What whoever started the program lets it ignore, as nohup does, stays ignored.
+    heeded = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in heeded}
     try:
         yield
     finally:

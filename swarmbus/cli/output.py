@@ -23,7 +23,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]
 
 
 class ExitCode(IntEnum):
-    """How the command line ends; an interrupted one ends with 130 or 143."""
+    """How the command line ends; an interrupted one ends with 130, 143 or 129."""
 
     DONE = 0
     FAILED = 1
@@ -47,6 +47,7 @@ Exit codes:
   3        the check found errors in the wiring; nothing was started
   4        done in part: some of the documents or steps failed
   5        a limit was reached
+  129      its terminal was closed (SIGHUP)
   130 143  interrupted by Ctrl-C or SIGTERM"""
 """What `--help` says of them, on lines of its own."""
 

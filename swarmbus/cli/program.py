@@ -33,7 +33,7 @@ def run_program(arguments: Sequence[str]) -> int:
     except SwarmbusError as error:
         notice(error_text(error))
     except OSError as error:
-        notice(f"error: {error}")
+        notice(f"error: {error if error.filename or not error.strerror else error.strerror}")
     return ExitCode.FAILED
 
 

@@ -124,6 +124,8 @@ def _module_of_file(path: Path, target: str) -> ModuleType:
         raise TargetError(f"{target!r}: {path} is a folder; name a Python file, such as one in it: {files}")
     if path.suffix != ".py":
         raise TargetError(f"{target!r}: {path} is no Python file; its name has to end in .py")
+    if not path.is_file():
+        raise TargetError(f"{target!r}: {path} is no regular file, but a device, pipe or socket")
     path = path.resolve()
     root, name = _root_and_name(path)
     append_to_path(root)

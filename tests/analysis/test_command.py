@@ -295,6 +295,22 @@ def test_a_report_that_its_file_cannot_take_is_not_lost(capsys: pytest.CaptureFi
     assert "error: /dev/full can't be written" in err
 
 
+def test_a_report_that_could_go_nowhere_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert [analyze(), analyze("--json", "-"), analyze("--output", "report.md")] == [2, 2, 0]
+    assert "standard output is closed; name a file for the report" in capsys.readouterr().err
+
+
+def test_a_pipe_that_nobody_reads_costs_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert analyze("--output", "pipe") == 1
+    out, err = capsys.readouterr()
+    assert out.startswith(f"# {QUESTION}\n")
+    assert "error: pipe can't be written: nobody reads it; the report follows on standard output" in err
+
+
 def start(*options: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "swarmbus", "analyze", "papers", "--question", QUESTION, "--json", "-", *options]
     pipe = subprocess.PIPE
