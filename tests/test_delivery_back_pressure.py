@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,6 +107,28 @@ async def test_ten_thousand_events_to_a_slow_role_are_all_handled_and_slow_their
     await Swarm(source, sink, table=POURING).run(WorkGiven(), timeout=60)
     assert sink.seen == list(range(10_000))
     assert INBOX_LIMIT / 2 < max(sink.ahead) <= INBOX_LIMIT
+
+
+async def test_events_of_a_handler_that_publishes_on_and_on_are_let_go_once_they_are_handled() -> None:
+    kept: list[weakref.ref[Ping]] = []
+    alive: list[int] = []
+
+    class Keeping(Source):
+        name = "source"
+
+        @on
+        async def pour(self, event: WorkGiven, ctx: RoleContext[Ping]) -> None:
+            for number in range(self.count):
+                ping = Ping(number=number)
+                kept.append(weakref.ref(ping))
+                await ctx.publish(ping)
+                if not number % INBOX_LIMIT:
+                    alive.append(sum(reference() is not None for reference in kept))
+
+    source = Keeping(4 * INBOX_LIMIT + 1)
+    await Swarm(source, Sink(source, 4 * INBOX_LIMIT), table=POURING).run(WorkGiven(), timeout=60)
+    assert len(alive) == 5
+    assert max(alive) <= INBOX_LIMIT + 2
 
 
 @pytest.mark.parametrize("sender", [CLIENT, External("desk")], ids=["client", "external"])

@@ -7,8 +7,9 @@ from typing import Any
 import anyio
 
 from support.jobs import WorkDone, WorkGiven, WorkSeen, events_in, read_all, worker_swarm
-from swarmbus import External, Retry, Retryable, Role, RoleContext, RunResult, on, tool
+from swarmbus import Event, External, Retry, Retryable, Role, RoleContext, RunResult, on, tool
 from swarmbus.delivery.journal import MemoryJournal
+from swarmbus.frozen import FrozenDict
 from swarmbus.models import ScriptedModel, call
 
 SEEN = ("worker", WorkSeen, External("screen"))
@@ -286,6 +287,26 @@ async def seen_by_a_reader(worker: Role) -> tuple[list[str], tuple[str, ...]]:
 async def test_what_was_published_early_is_matched_by_content_and_not_repeated() -> None:
     seen, warnings = await seen_by_a_reader(Publisher("aba", "aab"))
     assert (seen, warnings) == (["a", "b", "a"], ())
+
+
+class Counted(Event):
+    counts: FrozenDict[str, int]
+
+
+async def test_what_was_published_early_is_matched_whatever_the_order_of_its_entries() -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext[Counted]) -> WorkDone:
+            names = ("a", "b") if ctx.attempt == 1 else ("b", "a")
+            await ctx.publish(Counted(counts=FrozenDict(dict.fromkeys(names, 1))))
+            if ctx.attempt == 1:
+                raise Retryable("again")
+            return WorkDone()
+
+    async with worker_swarm(Worker(), ("worker", Counted, External("screen")), retry=Retry(delay=0)).open() as live:
+        run = await live.submit(WorkGiven())
+        assert len(events_in(await read_all(run), Counted)) == 1
+        assert (await run.result()).warnings == ()
 
 
 async def test_what_is_new_in_a_later_attempt_is_added() -> None:

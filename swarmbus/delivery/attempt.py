@@ -13,6 +13,7 @@ import anyio
 from pydantic import ValidationError
 
 from swarmbus.delivery.calllog import AttemptCalls
+from swarmbus.delivery.deliveries import Early
 from swarmbus.errors import HandlerTimedOut, RoleError
 from swarmbus.events import event_name
 from swarmbus.records import Asked, Published
@@ -228,7 +229,7 @@ class Attempt:
         """Say how what this attempt published differs from what an earlier one did, or None where it does not."""
         if not self._earlier:
             return None
-        left = ", ".join(event_name(published.event) for published in self._earlier)
+        left = ", ".join(event_name(early.kind) for early in self._earlier)
         new = f" but {', '.join(self._fresh_events)}" if self._fresh_events else ""
         who = self.delivery.handler.qualified
         return f"attempt {self.number} of {who} diverged: an earlier one had published {left}, this one did not{new}"
@@ -262,9 +263,9 @@ class Attempt:
     def _published_before(self, event: Event, key: str | None) -> bool:
         if self._earlier is None:
             return False
-        for place, published in enumerate(self._earlier):
-            same = published.key == key and (key is not None or published.event == event)
-            if same:
+        early = Early.of(event, key)
+        for place, earlier in enumerate(self._earlier):
+            if early.repeats(earlier):
                 del self._earlier[place]
                 return True
         self._fresh_events.append(event_name(event))

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import dataclasses
+import hashlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pydantic import BaseModel
+
+from swarmbus.events import to_json
+from swarmbus.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -13,6 +20,45 @@ if TYPE_CHECKING:
     from swarmbus.events import Event
     from swarmbus.records import DeliveryKey, Envelope, Published
     from swarmbus.results import Joined
+
+
+class Early(NamedTuple):
+    """What is kept of an event that a handler published before it returned, to know it when a later try repeats it.
+
+    Attributes:
+        content: of one without a key a digest of its JSON, or the event itself where equal ones may differ in theirs.
+    """
+
+    kind: type[Event]
+    key: str | None
+    content: Event | bytes | None
+
+    @classmethod
+    def of(cls, event: Event, key: str | None) -> Early:
+        """Return what is kept of an event."""
+        if key is not None:
+            return cls(type(event), key, None)
+        ordered = _is_ordered(event)
+        return cls(type(event), None, hashlib.blake2b(to_json(event), digest_size=16).digest() if ordered else event)
+
+    def repeats(self, other: Early) -> bool:
+        """Whether two are the same to their delivery: by their key, where one has a key."""
+        return self.key == other.key if self.key is not None else self == other
+
+
+def _is_ordered(value: Any) -> bool:
+    """Whether a value holds nothing that equals what is ordered otherwise: no set, and no map, of several entries."""
+    if isinstance(value, (frozenset, FrozenDict)) and len(value) > 1:
+        return False
+    if isinstance(value, BaseModel):
+        return all(map(_is_ordered, value.__dict__.values()))
+    if isinstance(value, FrozenDict):
+        return all(map(_is_ordered, value.values()))
+    if isinstance(value, (tuple, frozenset)):
+        return all(map(_is_ordered, value))
+    if dataclasses.is_dataclass(value):
+        return all(_is_ordered(getattr(value, field.name)) for field in dataclasses.fields(value))
+    return True
 
 
 class Delivery:
@@ -52,7 +98,7 @@ class Delivery:
         self.cut = 0
         self.started = False
         self.not_before = 0.0
-        self.early: list[Published] | None = None
+        self.early: list[Early] | None = None
         self.question: str | None = None
         self.asked: Mapping[str, Any] | None = None
         self.answers: dict[str, Any] | None = None

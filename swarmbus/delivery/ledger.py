@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from swarmbus.delivery.book import Book
 from swarmbus.delivery.cancelling import cancel_everything
 from swarmbus.delivery.deciding import decide
+from swarmbus.delivery.deliveries import Early
 from swarmbus.delivery.effects import Effects, Outcome
 from swarmbus.delivery.ladder import ask_menders, failure_of, give_up, mender_done
 from swarmbus.delivery.publishing import publish, set_timer
@@ -76,7 +77,7 @@ class Ledger(Book):
             return
         if delivery.early is None:
             delivery.early = []
-        delivery.early.append(record)
+        delivery.early.append(Early.of(record.event, record.key))
         if record.due is not None:
             set_timer(self, record, delivery)
             return
