@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support.jobs import JobDone, JobGiven, PieceDone, WorkDone, WorkGiven, gatherer, job_swarm, worker_swarm
-from swarmbus import Role, RoleContext, RunCancelled, RunFailed, Swarm, on
+from support.jobs import WorkDone, WorkGiven, worker_swarm
+from swarmbus import Role, RoleContext, RunCancelled, RunFailed, Swarm, on, tool
 from swarmbus.delivery.journal import Journal, MemoryJournal
-from swarmbus.models import ScriptedModel
+from swarmbus.models import ScriptedModel, call
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -45,6 +46,7 @@ ERRORS: dict[str, tuple[Exception, str]] = {
 }
 
 errors = pytest.mark.parametrize(("error", "told"), ERRORS.values(), ids=ERRORS)
+tellable = pytest.mark.parametrize(("error", "told"), list(ERRORS.values())[:3], ids=list(ERRORS)[:3])
 journals = pytest.mark.parametrize("journal", [None, MemoryJournal()], ids=["no journal", "journal"])
 
 
@@ -110,6 +112,39 @@ async def test_an_error_of_dependencies_fails_its_run_alone(
     await fails_alone(worker_swarm(Worker(), journal=journal, deps=deps), told)
 
 
+@tellable
+@journals
+async def test_an_error_of_a_model_fails_its_run_alone(journal: Journal | None, error: Exception, told: str) -> None:
+    def fail(_request: object) -> str:
+        raise error
+
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            return WorkDone(text=event.text if event.text == "good" else await ctx.ask(event.text))
+
+    await fails_alone(worker_swarm(Worker(), journal=journal, model=ScriptedModel([fail])), told)
+
+
+@tellable
+async def test_an_error_of_a_tool_is_told_to_the_model(error: Exception, told: str) -> None:
+    @tool(effects="read_only")
+    async def look() -> str:
+        """Look at it."""
+        raise error
+
+    class Worker(Role):
+        tools = (look,)
+
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            return WorkDone(text=await ctx.ask(event.text))
+
+    model = ScriptedModel([call("look"), lambda request: json.loads(request.messages[-1].content)["message"]])
+    result = await worker_swarm(Worker(), model=model).run(WorkGiven())
+    assert result.output.text == told
+
+
 @errors
 async def test_an_error_in_closing_dependencies_is_a_warning(error: Exception, told: str) -> None:
     @asynccontextmanager
@@ -124,20 +159,6 @@ async def test_an_error_in_closing_dependencies_is_a_warning(error: Exception, t
 
     result = await worker_swarm(Worker(), deps=deps).run(WorkGiven())
     assert result.warnings == (f"the run's dependencies could not be closed: {told}",)
-
-
-async def test_an_item_that_can_not_be_shown_fails_alone() -> None:
-    class Worker(Role):
-        @on(JobGiven, each="pieces")
-        async def work(self, piece: int) -> PieceDone:
-            if piece:
-                raise ValueError("too many")
-            return PieceDone(piece=piece)
-
-    swarm = job_swarm(Worker(), gatherer(partial="proceed"))
-    result = await swarm.run(JobGiven(pieces=(0, 1, 10**5000)))
-    assert result.output == JobDone(done=(0,), failed=(1, 10**5000))
-    assert result.failures[1].value == "<int that can't be shown: ValueError>"
 
 
 @journals

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from swarmbus.arguments import require
 from swarmbus.errors import IncompleteAnswer
 from swarmbus.messages import AssistantMessage, Delta, Message, ModelReply, ModelRequest, SystemMessage, ToolSpec, Usage
-from swarmbus.text import clean_text
+from swarmbus.text import clean_text, error_text
 from swarmbus.thinking.context import estimate_message, estimate_text, fit
 from swarmbus.thinking.hooks import ask_hook
 from swarmbus.thinking.loop_events import MessageEnd, MessageStart, MessageUpdate
@@ -83,7 +83,7 @@ async def ask(setup: LoopSetup, state: LoopState, request: ModelRequest) -> Mode
             reply = await _changed(setup.hooks.after_model_call, reply, setup.model.name)
         reply = _tidied(state, reply)
     except Exception as failure:
-        reply, error = None, f"{type(failure).__name__}: {failure}"
+        reply, error = None, error_text(failure)
         raise
     finally:
         usage = reply.usage if reply is not None and reply.usage is not None else Usage()

@@ -17,7 +17,7 @@ from anyio import CancelScope, from_thread, to_thread
 from swarmbus.errors import ToolError
 from swarmbus.messages import ToolCall
 from swarmbus.task_groups import side_by_side
-from swarmbus.text import clean_text
+from swarmbus.text import clean_text, error_text, text_of
 from swarmbus.thinking.cancellation import being_cancelled
 from swarmbus.thinking.hooks import Allow, Block, Change, HookFailed, ask_hook
 from swarmbus.thinking.loop_events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
@@ -164,9 +164,9 @@ class Batch:
                     raise
                 return ToolResult.failed("raised", "the tool was cancelled from within")
             except ToolError as error:
-                return ToolResult.failed("raised", str(error))
+                return ToolResult.failed("raised", text_of(error))
             except Exception as error:  # noqa: BLE001  # whatever a tool raises, the model reads it
-                return ToolResult.failed("raised", f"{type(error).__name__}: {error}")
+                return ToolResult.failed("raised", error_text(error))
         return ToolResult.failed("timed_out", f"no result within {limit:g} seconds; the call may have taken effect")
 
     async def _call_function(

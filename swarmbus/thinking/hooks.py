@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from swarmbus.arguments import refusal, shown
 from swarmbus.messages import Message, ModelReply, ModelRequest, ToolCall, Usage
+from swarmbus.text import error_text
 from swarmbus.thinking.tool_result import ToolResult
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ async def ask_hook(hook: Callable[..., Any], *arguments: Any, returns: type | tu
         answer = hook(*arguments)
         answer = await answer if inspect.isawaitable(answer) else answer
     except Exception as error:
-        raise HookFailed(f"hook {name} raised {type(error).__name__}: {error}") from error
+        raise HookFailed(f"hook {name} raised {error_text(error)}") from error
     if not isinstance(answer, returns):
         kinds = returns if isinstance(returns, tuple) else (returns,)
         wanted = " or ".join("None" if kind is NoneType else kind.__name__ for kind in kinds)

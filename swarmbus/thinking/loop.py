@@ -14,6 +14,7 @@ from anyio import CancelScope, get_cancelled_exc_class
 
 from swarmbus.errors import AgentStopped, AnswerFiltered, ModelError
 from swarmbus.messages import ToolMessage, UserMessage
+from swarmbus.text import text_of
 from swarmbus.thinking.asking import ask, build_request
 from swarmbus.thinking.batch import Batch
 from swarmbus.thinking.context import cut
@@ -58,7 +59,7 @@ async def run_loop(setup: LoopSetup, state: LoopState, prompt: UserMessage) -> t
         reason, problem = "hook_failed", str(failure)
         raise state.stopped(reason, problem) from failure.__cause__
     except Exception as failure:
-        problem = str(failure)
+        problem = text_of(failure)
         if isinstance(failure, AgentStopped):
             reason = cast("StopReason", failure.reason)
         elif isinstance(failure, ModelError):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from swarmbus.arguments import refusal
 from swarmbus.errors import AnswerFiltered, ModelError, ModelsSwitchedOff
 from swarmbus.messages import Restarted
+from swarmbus.text import text_of
 from swarmbus.thinking.models.base import ModelProfile, is_model, kept_open, profile_of
 from swarmbus.thinking.models.streaming import streamed
 
@@ -66,7 +67,7 @@ class FallbackModel:
             except _FINAL:
                 raise
             except ModelError as error:
-                yield Restarted(f"{model.name} failed: {error}", 0.0)
+                yield Restarted(f"{model.name} failed: {text_of(error)}", 0.0)
             else:
                 return
         async with streamed(self._models[-1], request) as parts:
