@@ -370,6 +370,15 @@ async def test_the_family_says_in_which_form_a_history_is_sent(
     assert sent["tool_calls"][0]["function"]["arguments"] == '{"malformed_arguments": "{\\"a\\": 1,"}'
 
 
+async def test_arguments_that_lie_too_deep_within_each_other_are_sent_as_malformed() -> None:
+    deep = '{"a": ' + "[" * 20_000 + "]" * 20_000 + "}"
+    history = (UserMessage("1 + 2?"), AssistantMessage("", (ToolCall("a", "add", deep),)), ToolMessage("a", "add", "3"))
+    async with fake_server(lambda request: "ok") as server:
+        await parts_of(server.url, ModelRequest(history))
+    sent = server.requests[0].messages[1]["tool_calls"][0]["function"]["arguments"]
+    assert json.loads(sent) == {"malformed_arguments": deep}
+
+
 async def test_no_real_model_is_called_where_the_environment_forbids_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SWARMBUS_NO_MODELS", "1")
     async with fake_server(lambda request: "x") as server:

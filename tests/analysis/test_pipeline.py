@@ -238,7 +238,7 @@ async def test_a_time_limit_leaves_a_report_of_what_was_found(tmp_path: Path) ->
             await anyio.sleep_forever()
         return {"claims": [{"text": "open", "quotes": [{"document": "d1", "text": "The valve was open."}]}]}
 
-    report = await analyze(tmp_path, QUESTION, model=ScriptedModel([answer] * 9), timeout=0.5)
+    report = await analyze(tmp_path, QUESTION, model=ScriptedModel([answer] * 9), timeout=6)  # with the reading
     assert (report.status, [claim.text for claim in report.claims]) == ("timed_out", ["open"])
 
 
