@@ -59,7 +59,7 @@ class Worker(Role):
                 raise ValueError("this step can't be done")
             case "slow":
                 ctx.progress("waiting for a signal")
-                await anyio.sleep(0.5)
+                await anyio.sleep(3)
             case "wait":
                 ctx.progress("waiting for a signal")
                 await anyio.sleep_forever()
