@@ -7,6 +7,7 @@ gone, it ends, and removes the folder for its temporary files.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -155,7 +156,8 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     Thread(target=_end_with, args=(os.getppid(), folder), daemon=True).start()
-    serve(sys.stdin.buffer, answers, memory)
+    with contextlib.suppress(BrokenPipeError):  # the parent was killed before it could take an answer
+        serve(sys.stdin.buffer, answers, memory)
     shutil.rmtree(folder, ignore_errors=True)  # there is no parent any more to do it
 
 
