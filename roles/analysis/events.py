@@ -30,7 +30,7 @@ class AnalysisRequested(TaskSubmitted):
 
 
 class QuotedText(BaseModel, frozen=True):
-    """A quotation that was looked up in its document; see `quotes.Quote`."""
+    """A quotation that was looked up in its document; see `verification.Quote`."""
 
     document: str
     place: str
