@@ -1,7 +1,6 @@
 """Ctrl-C, SIGTERM and SIGHUP: the first asks for an orderly stop, the second ends the process, as does the last moment.
 
-Handlers of signals run in the main thread between any two instructions, so that a second one works even where the
-event loop is blocked. Elsewhere than in the main thread signals are left alone.
+A signal is heeded even where the event loop is blocked. Elsewhere than in the main thread signals are left alone.
 """
 
 from __future__ import annotations
@@ -11,12 +10,14 @@ import signal
 import socket
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
+    from typing import NoReturn
 
 HANGUP = getattr(signal, "SIGHUP", None)
 """What tells of a terminal that was closed, where there is such a signal."""
@@ -30,6 +31,9 @@ LAST_MOMENT = GRACE + 5.0
 """Seconds after the first signal at which the process ends, whatever keeps it from coming to an orderly end."""
 
 MESSAGE = "stopping, press again to force"
+
+_ASKED = b"\0"
+"""No signal's number: says to the thread only that there was one."""
 
 STUCK = "ended by force: something does not stop, and keeps what was found from being reported"
 
@@ -51,20 +55,27 @@ class Interrupted(BaseException):
 class Stop:
     """Whether somebody asked for a stop.
 
+    A signal arrives in two ways: its handler runs in the main thread, and its number is written to `wakes`, where a
+    thread reads it. The handler alone would not do: it does not run while the main thread is inside a call of a C
+    library, nor where a signal comes just before such a call begins. Each way counts for itself.
+
     Attributes:
         code: exit code that says so, 130, 143 or 129; None as long as nobody did.
         at_last: is called, in a thread, before the process is ended by force; it may end it in a better way.
+        wakes: takes the numbers of signals, a byte each.
     """
 
     at_last: Callable[[], None] | None = None
 
     def __init__(self) -> None:
         self.code: int | None = None
+        self._handled = False
+        self._first = threading.Lock()  # taken once, by whoever is the first to learn of a signal
         self._ours, self._theirs = socket.socketpair()
         self._ours.setblocking(False)
-        self._asked = threading.Event()
-        self._over = threading.Event()
-        self._watch = threading.Thread(target=self._insist, name="swarmbus stop", daemon=True)
+        self._woken, self.wakes = socket.socketpair()
+        self.wakes.setblocking(False)
+        self._watch = threading.Thread(target=self._listen, name="swarmbus stop", daemon=True)
         self._watch.start()  # now, for a thread can't be started where a signal is handled
 
     @property
@@ -79,34 +90,54 @@ class Stop:
         while self.code is None:
             await anyio.wait_readable(self._ours)
 
-    def request(self, number: int) -> None:
+    def handle(self, number: int) -> None:
+        """Do in the main thread what a signal asks for, and see that the thread knows of it."""
+        self._handled = self._heed(number, again=self._handled)
+        self.wakes.send(_ASKED)
+
+    def _heed(self, number: int, *, again: bool) -> bool:
         """Ask for a stop on behalf of a signal; the second time the process ends here, unless a terminal was closed."""
-        if self.code is not None and number == HANGUP:
-            return  # a terminal that is closed tells of it more than once, and nobody is there to press again
-        if self.code is not None:
+        if again and number == HANGUP:
+            return True  # a terminal that is closed tells of it more than once, and nobody is there to press again
+        if again:
             _say(_SHOW_CURSOR if sys.stderr is not None and sys.stderr.isatty() else "")
             os._exit(128 + number)
-        self.code = 128 + number
-        _say(f"{MESSAGE}\n")
-        self._theirs.send(b"\0")
-        self._asked.set()
+        if self._first.acquire(blocking=False):
+            self.code = 128 + number
+            _say(f"{MESSAGE}\n")
+            self._theirs.send(b"\0")
+        return True
 
-    def _insist(self) -> None:
-        """End the process at the last moment, in a thread, for the event loop may be blocked."""
-        self._asked.wait()
-        if not self._over.wait(LAST_MOMENT):
-            if self.at_last is not None:
-                self.at_last()
-            _say(f"{STUCK}\n")
-            os._exit(self.code or 1)
+    def _listen(self) -> None:
+        """Hear of signals, in a thread, and end the process at the last moment, for the event loop may be blocked."""
+        again = False
+        end: float | None = None
+        while True:
+            try:
+                numbers = self._woken.recv(64)
+            except TimeoutError:
+                self._end()
+            if not numbers:
+                return
+            for number in numbers:
+                if number in SIGNALS:
+                    again = self._heed(number, again=again)
+            if self.code is not None:
+                end = end or time.monotonic() + LAST_MOMENT
+                self._woken.settimeout(max(end - time.monotonic(), 0.001))
+
+    def _end(self) -> NoReturn:
+        if self.at_last is not None:
+            self.at_last()
+        _say(f"{STUCK}\n")
+        os._exit(self.code or 1)
 
     def close(self) -> None:
         """Let go of what `wait` waits on, and of the last moment."""
-        self._over.set()
-        self._asked.set()
+        self.wakes.close()  # ends the thread
         self._watch.join()
-        self._ours.close()
-        self._theirs.close()
+        for end in (self._woken, self._ours, self._theirs):
+            end.close()
 
 
 @contextmanager
@@ -114,10 +145,23 @@ def stopping() -> Iterator[Stop]:
     """Let signals ask for a stop within the block."""
     stop = Stop()
     try:
-        with _handled(lambda number, _frame: stop.request(number)):
+        with _told(stop.wakes), _handled(lambda number, _frame: stop.handle(number)):
             yield stop
     finally:
         stop.close()
+
+
+@contextmanager
+def _told(wakes: socket.socket) -> Iterator[None]:
+    """Have the numbers of signals written to a socket the moment they arrive."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
 
 
 @contextmanager

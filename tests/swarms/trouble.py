@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import time
 
@@ -66,10 +67,8 @@ class Worker(Role):
             case "stick" | "thread":
                 ctx.progress("waiting for a signal")
                 await anyio.to_thread.run_sync(time.sleep, 60, abandon_on_cancel=step == "thread")
-            case "block":
-                sys.stderr.write("waiting for a signal\n")
-                sys.stderr.flush()
-                time.sleep(60)  # noqa: ASYNC251  # that is what this step is about
+            case "block" | "native":
+                block(step)
             case "spend":
                 await ctx.ask("one")
                 await ctx.ask("two")
@@ -94,6 +93,19 @@ class Strict(Role):
     @join(Done, per=Planned)
     async def collect(self, plan: Planned, done: Joined[Done]) -> Finished:
         return Finished(steps=tuple(each.step for each in done.done))
+
+
+def block(step: str) -> None:
+    """Block the event loop in Python, or in C, where no signal interrupts and no handler of one runs."""
+    sys.stderr.write("waiting for a signal\n")
+    sys.stderr.flush()
+    if step == "block":
+        time.sleep(60)
+    mutex = ctypes.create_string_buffer(256)
+    threads = ctypes.CDLL(None)
+    threads.pthread_mutex_init(mutex, None)
+    threads.pthread_mutex_lock(mutex)
+    threads.pthread_mutex_lock(mutex)  # never returns
 
 
 def make(collector: Role | None = None) -> Swarm[Finished]:
