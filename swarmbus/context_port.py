@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from swarmbus.calls import CallLog
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from swarmbus.calls import CallKind, CallRecord
     from swarmbus.events import Event
     from swarmbus.thinking.agent import Agent
@@ -78,7 +80,7 @@ class ContextPort(Protocol):
         """Return the answer of the role's model."""
         ...
 
-    async def publish(self, event: Event, after: float | None, key: str | None) -> None:
+    def publish(self, event: Event, after: float | None, key: str | None) -> Awaitable[None]:
         """Publish an event early."""
         ...
 

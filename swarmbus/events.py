@@ -138,7 +138,9 @@ def to_json(event: Event) -> bytes:
             values nested in one another hundreds of times; names the field.
     """
     try:
-        return _written(event)
+        written = event.__pydantic_serializer__.to_json(event, by_alias=False, round_trip=True, fallback=to_plain)
+        if len(written) > _DEEP:
+            _require_readable(written)
     except (PydanticSerializationError, ValueError) as error:
         field = next((name for name in event.__pydantic_fields__ if not _is_writable(event, name)), None)
         raise EventEncodingError(
@@ -146,6 +148,7 @@ def to_json(event: Event) -> bytes:
             event=event_name(event),
             field=field,
         ) from error
+    return written
 
 
 def from_json(cls: type[E], data: bytes | str) -> E:
@@ -216,18 +219,19 @@ class _Guarding:
         return event
 
 
-def _written(event: Event, **options: Any) -> bytes:
-    written = event.__pydantic_serializer__.to_json(
-        event, by_alias=False, round_trip=True, fallback=to_plain, **options
-    )
-    if len(written) > _LONG or (len(written) > _DEEP and written.count(b"[") + written.count(b"{") > _DEEP):
-        parse_json(written)  # the reader takes fewer digits, and less depth, than the writer
-    return written
+def _require_readable(written: bytes) -> None:
+    """Raise `ValueError` for JSON that can't be read again: the reader takes less depth and fewer digits."""
+    if len(written) > _LONG or written.count(b"[") + written.count(b"{") > _DEEP:
+        parse_json(written)
 
 
 def _is_writable(event: Event, field: str) -> bool:
     try:
-        _written(event, include={field})
+        _require_readable(
+            event.__pydantic_serializer__.to_json(
+                event, by_alias=False, round_trip=True, fallback=to_plain, include={field}
+            )
+        )
     except (PydanticSerializationError, ValueError):
         return False
     return True

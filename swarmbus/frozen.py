@@ -135,10 +135,11 @@ def to_plain(value: Any) -> Any:
 
 def _unfrozen(value: FrozenDict[Any, Any]) -> dict[Any, Any]:
     """Return the entries as a dict; a key with a lone surrogate, which pydantic would replace, is an error."""
-    for key in value:
+    entries = value._ordered()  # noqa: SLF001  # the module's own class; who is given the dict only reads it
+    for key in entries:
         if type(key) is str and not key.isascii():
             key.encode()
-    return dict(value.items())
+    return entries
 
 
 def _made(entries: dict[K, V] | None, trie: HashTrieMap[K, tuple[int, V]] | None, next_place: int) -> FrozenDict[K, V]:

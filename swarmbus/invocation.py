@@ -22,7 +22,7 @@ from swarmbus.run_memory import note
 from swarmbus.thinking.models.retry import uncounted
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from swarmbus.delivery.attempt import Attempt
     from swarmbus.delivery.calllog import AttemptCalls
@@ -128,9 +128,9 @@ class AttemptContext:
             )
         return self._asking
 
-    async def publish(self, event: Event, after: float | None, key: str | None) -> None:
+    def publish(self, event: Event, after: float | None, key: str | None) -> Coroutine[Any, Any, None]:
         """Publish an event early."""
-        await self._attempt.publish(event, after=after, key=key)
+        return self._attempt.publish(event, after=after, key=key)
 
     async def ask_person(self, question: BaseModel | str, reply: Any) -> Any:
         """Return a person's answer, suspending the delivery where there is none yet."""
@@ -151,14 +151,14 @@ class AttemptContext:
 class _Callee:
     """A handler ready to be called."""
 
-    __slots__ = ("is_async", "method", "parameters", "role", "takes_context", "wiring")
+    __slots__ = ("is_async", "method", "readers", "role", "takes_context", "wiring")
 
     def __init__(self, role: Role, wiring: HandlerWiring) -> None:
         self.role = role
         self.wiring = wiring
         self.method = getattr(role, wiring.name)
         self.is_async = inspect.iscoroutinefunction(self.method)
-        self.parameters = wiring.parameters
+        self.readers = [_READERS[kind] for kind in wiring.parameters]
         self.takes_context = "context" in wiring.parameters
 
     async def call(self, attempt: Attempt, arguments: list[Any]) -> Any:
@@ -194,24 +194,27 @@ class Invoker:
         """
         uncounted.set(attempt.pause_clock)
         try:
-            return await self._call(attempt)
+            callee = self._callees.get(attempt.delivery.handler.number) or self._meet(attempt)
+            host: RunHost = attempt.run.host
+            if not host.ready:
+                with attempt.pause_clock():
+                    await host.open()
+            if callee.takes_context or self._middleware or not callee.is_async:
+                return await self._call(attempt, callee, host)
+            returned = await callee.method(*[read(attempt, None) for read in callee.readers])
+            return Handled(() if returned is None else outputs_of(callee.wiring, returned))
         finally:
             attempt.close()
             uncounted.set(nullcontext)
 
-    async def _call(self, attempt: Attempt) -> Handled:
-        delivery = attempt.delivery
-        callee = self._callees.get(delivery.handler.number) or self._meet(attempt)
-        host: RunHost = attempt.run.host
-        if not host.ready:
-            with attempt.pause_clock():
-                await host.open()
+    async def _call(self, attempt: Attempt, callee: _Callee, host: RunHost) -> Handled:
+        """Call a handler with what not every one needs: a context, middleware, a thread."""
         port: AttemptContext | None = None
         context: RoleContext[Any, Any] | None = None
         if callee.takes_context or self._middleware:
             port = AttemptContext(attempt, callee.role, host, self._model)
             context = port.context = RoleContext(port)
-        arguments = [_argument(kind, attempt, context) for kind in callee.parameters]
+        arguments = [read(attempt, context) for read in callee.readers]
         if context is not None and self._middleware:
             returned = await self._wrapped(callee, attempt, arguments, context)
         else:
@@ -256,19 +259,15 @@ def _around(wrap: Middleware, context: RoleContext[Any, Any], event: Event, hand
     return call
 
 
-def _argument(kind: Parameter, attempt: Attempt, context: RoleContext[Any, Any] | None) -> Any:
-    delivery = attempt.delivery
-    match kind:
-        case "context":
-            return context
-        case "state":
-            return state_of(attempt)
-        case "item":
-            return delivery.value
-        case "joined":
-            return delivery.joined
-        case _:
-            return delivery.envelope.event
+_READERS: dict[Parameter, Callable[[Attempt, RoleContext[Any, Any] | None], Any]] = {
+    "event": lambda attempt, _: attempt.delivery.envelope.event,
+    "opener": lambda attempt, _: attempt.delivery.envelope.event,
+    "item": lambda attempt, _: attempt.delivery.value,
+    "joined": lambda attempt, _: attempt.delivery.joined,
+    "state": lambda attempt, _: state_of(attempt),
+    "context": lambda _, context: context,
+}
+"""What brings each parameter of a handler."""
 
 
 def outputs_of(wiring: HandlerWiring, returned: Any) -> tuple[Event, ...]:
@@ -279,6 +278,8 @@ def outputs_of(wiring: HandlerWiring, returned: Any) -> tuple[Event, ...]:
     """
     if returned is None:
         return ()
+    if type(returned) in wiring.publishes:
+        return (returned,)
     outputs = (returned,) if isinstance(returned, Event) else returned
     if isinstance(outputs, list | tuple):
         outputs = tuple(output for output in outputs if output is not None)

@@ -131,24 +131,21 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
             PublishError: the context or the event table does not allow it; nothing was delivered.
             TypeError, ValueError: an argument of the wrong type, or a time that lies in the past or never comes.
         """
-        given: Any = event
-        require("ctx.publish(..., after={})", after, (int, float, NoneType), "a number of seconds")
-        require("ctx.publish(..., key={})", key, (str, NoneType), "a text")
+        if after is not None or key is not None:
+            _require_options(after, key)
         declared = self._port.early
-        if after is not None and not 0 <= seconds(after) < math.inf:
-            when = "lies in the past" if after < 0 else "never comes"
-            raise ValueError(f"after={shown(after)} {when}; give seconds from now")
-        if not isinstance(given, declared):
-            names = ", ".join(cls.__name__ for cls in declared) or "no event"
-            annotate = f"annotate the context as RoleContext[{type_of(given)}]"
-            advice = (
-                annotate if isinstance(given, Event) else "publish an event, of a class that RoleContext[...] names"
-            )
-            raise PublishError(
-                f"{self._port.role}.{self._port.handler} declares {names} for early publishing, but published "
-                f"{type_of(given)}; {advice}"
-            )
-        await self._port.publish(given, after, key)
+        if type(event) not in declared and not isinstance(event, declared):
+            raise self._undeclared(event, declared)
+        await self._port.publish(event, after, key)
+
+    def _undeclared(self, given: Any, declared: tuple[type[Event], ...]) -> PublishError:
+        names = ", ".join(cls.__name__ for cls in declared) or "no event"
+        annotate = f"annotate the context as RoleContext[{type_of(given)}]"
+        advice = annotate if isinstance(given, Event) else "publish an event, of a class that RoleContext[...] names"
+        return PublishError(
+            f"{self._port.role}.{self._port.handler} declares {names} for early publishing, but published "
+            f"{type_of(given)}; {advice}"
+        )
 
     def update(self, **fields: Any) -> Any:
         """Set fields of the role's state and return the new state; it is kept if the handler succeeds.
@@ -296,6 +293,15 @@ class _Effect:
     def __init__(self) -> None:
         self.call: CallRecord | None = None
         self.lock = anyio.Lock()
+
+
+def _require_options(after: Any, key: Any) -> None:
+    """Refuse options of `ctx.publish` that make no sense."""
+    require("ctx.publish(..., after={})", after, (int, float, NoneType), "a number of seconds")
+    require("ctx.publish(..., key={})", key, (str, NoneType), "a text")
+    if after is not None and not 0 <= seconds(after) < math.inf:
+        when = "lies in the past" if after < 0 else "never comes"
+        raise ValueError(f"after={shown(after)} {when}; give seconds from now")
 
 
 def changes_of(context: RoleContext[Any, Any]) -> tuple[Change, ...]:

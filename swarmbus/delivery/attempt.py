@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -19,20 +18,21 @@ from swarmbus.events import event_name
 from swarmbus.records import Asked, Published
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from pydantic import TypeAdapter
 
     from swarmbus.delivery.clock import Clock
     from swarmbus.delivery.deliveries import Delivery
     from swarmbus.delivery.home import Home
+    from swarmbus.delivery.pressure import Pressure
     from swarmbus.delivery.runs import RunState
     from swarmbus.delivery.transports.base import Slot
     from swarmbus.events import Event
     from swarmbus.records import Change, Record, Routes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Handled:
     """What a handler brought: the events it returned and the changes to its role's state.
 
@@ -49,14 +49,15 @@ class AttemptPort:
     """What the bus offers an attempt.
 
     Attributes:
-        prepare: decides where an event goes, or refuses it; room: waits until its receivers have room.
+        prepare: decides where an event goes, or refuses it.
+        has_room: whether its receivers have room; room: waits until they have.
         grace: seconds that an attempt gets to stop when told.
     """
 
     def __init__(
         self,
         prepare: Callable[[str, Event], Routes | None],
-        room: Callable[[RunState, str, Event], Awaitable[None]],
+        pressure: Pressure,
         write: Callable[[RunState, Record], Awaitable[Any]],
         *,
         clock: Clock,
@@ -64,7 +65,8 @@ class AttemptPort:
         grace: float,
     ) -> None:
         self.prepare = prepare
-        self.room = room
+        self.has_room = pressure.has_room
+        self.room = pressure.room
         self.write = write
         self.time = clock.time
         self.monotonic = clock.monotonic
@@ -83,6 +85,11 @@ class Attempt:
         over: its handler has come to its end, so that nothing it does any more counts.
     """
 
+    __slots__ = (
+        "_calls", "_earlier", "_fresh_events", "_port", "_questions", "_suspending", "_waiting", "_watch", "delivery",
+        "number", "over", "run", "slot",
+    )  # fmt: skip
+
     def __init__(
         self, port: AttemptPort, slot: Slot, run: RunState, delivery: Delivery, watch: Callable[[float], None]
     ) -> None:
@@ -94,9 +101,11 @@ class Attempt:
         self._port = port
         self._watch = watch
         self._waiting: Waiting | None = None
-        self._questions: dict[str, int] = {}
-        self._earlier = list(delivery.early) if delivery.early else None
-        self._fresh_events: list[str] = []
+        self._questions: dict[str, int] | None = None
+        self._suspending: anyio.Lock | None = None
+        early = delivery.early
+        self._earlier = Early(early.kinds, early.marks) if early is not None else None
+        self._fresh_events: list[str] | None = None
         self._calls: AttemptCalls | None = None
 
     @property
@@ -140,6 +149,11 @@ class Attempt:
             " effect; await what a handler starts before it returns, and keep its context for nobody"
         )
 
+    @property
+    def has_calls(self) -> bool:
+        """Whether it has asked for recorded calls."""
+        return self._calls is not None
+
     async def flush(self) -> None:
         """Write what was noted and not yet kept."""
         if self._calls is not None:
@@ -168,19 +182,21 @@ class Attempt:
             PublishError: the table does not allow it; nothing was delivered.
             RoleError: it came too late; nothing was delivered.
         """
-        self._port.home.require("ctx.publish()")
+        port, run, role = self._port, self.run, self.delivery.handler.role
+        port.home.require("ctx.publish()")
         if self.over:
             raise self._too_late("ctx.publish()")
-        routes = self._port.prepare(self.role, event)
-        await self.flush()
-        if self._published_before(event, key):
+        routes = port.prepare(role, event)
+        if self._calls is not None:
+            await self._calls.flush()
+        if self._earlier is not None and self._published_before(event, key):
             return
-        with self.pause_clock():
-            await self._port.room(self.run, self.role, event)
-        now = self._port.time()
+        if not port.has_room(run, role, event):
+            with self.pause_clock():
+                await port.room(run, role, event)
+        now = port.time()
         due = now + after if after is not None else None
-        published = Published(now, self.delivery.key, self.number, event, routes, due, key)
-        effects = await self._port.write(self.run, published)
+        effects = await port.write(run, Published(now, self.delivery.key, self.number, event, routes, due, key))
         if effects is None or effects.ignored:
             raise self._too_late("ctx.publish()")
 
@@ -198,6 +214,8 @@ class Attempt:
                 return reply.validate_python(answers[question])
             except ValidationError:
                 question += "'"
+        if self._suspending is None:
+            self._suspending = anyio.Lock()
         async with self._suspending:
             await self.flush()
             self.run.replies[question] = reply
@@ -211,12 +229,10 @@ class Attempt:
         """Return the id of a question: that of the n-th question of this content in every attempt."""
         written = json.dumps(content, sort_keys=True).encode()
         digest = hashlib.blake2b(written, digest_size=6).hexdigest()
+        if self._questions is None:
+            self._questions = {}
         self._questions[digest] = asked = self._questions.get(digest, 0) + 1
         return f"{self.delivery_id}?{digest}" + (f".{asked}" if asked > 1 else "")
-
-    @cached_property
-    def _suspending(self) -> anyio.Lock:
-        return anyio.Lock()
 
     def progress(self) -> None:
         """Renew the time limit."""
@@ -225,14 +241,16 @@ class Attempt:
         else:
             self.slot.renew(self._port.monotonic() + self.slot.timeout)
 
-    def diverged(self) -> str | None:
-        """Say how what this attempt published differs from what an earlier one did, or None where it does not."""
-        if not self._earlier:
-            return None
-        left = ", ".join(event_name(early.kind) for early in self._earlier)
-        new = f" but {', '.join(self._fresh_events)}" if self._fresh_events else ""
+    def differences(self) -> Iterator[str]:
+        """Say how what this attempt asked for and published differs from what an earlier one did."""
         who = self.delivery.handler.qualified
-        return f"attempt {self.number} of {who} diverged: an earlier one had published {left}, this one did not{new}"
+        unused = self.calls.unused() if self.number > 1 else 0
+        if unused:
+            yield f"{unused} recorded calls of {who} were not asked for again"
+        if self._earlier is not None and self._earlier.kinds:
+            left = ", ".join(map(event_name, self._earlier.kinds))
+            new = f" but {', '.join(self._fresh_events)}" if self._fresh_events else ""
+            yield f"attempt {self.number} of {who} diverged: an earlier one had published {left}, this one did not{new}"
 
     def abandon_thread(self) -> None:
         """Report that the handler goes on in a thread that can't be stopped; its result will be discarded."""
@@ -261,13 +279,11 @@ class Attempt:
         return self._waiting
 
     def _published_before(self, event: Event, key: str | None) -> bool:
-        if self._earlier is None:
-            return False
-        early = Early.of(event, key)
-        for place, earlier in enumerate(self._earlier):
-            if early.repeats(earlier):
-                del self._earlier[place]
-                return True
+        assert self._earlier is not None
+        if self._earlier.take(event, key):
+            return True
+        if self._fresh_events is None:
+            self._fresh_events = []
         self._fresh_events.append(event_name(event))
         return False
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Generator
 
     from swarmbus.delivery.topology import Handler
 
@@ -17,7 +16,7 @@ LONG = 1.0
 """Seconds between two awaits after which a handler is reported."""
 
 
-class Stretches(Generator[Any, Any, T]):
+class Stretches(Generic[T]):
     """Awaits a coroutine, and reports how long it went on between two of its awaits where that was long.
 
     Args:
@@ -25,12 +24,25 @@ class Stretches(Generator[Any, Any, T]):
         report: takes the seconds.
     """
 
+    __slots__ = ("_coroutine", "_report")
+
     def __init__(self, coroutine: Coroutine[Any, Any, T], report: Callable[[float], None]) -> None:
         self._coroutine = coroutine
         self._report = report
 
     def __await__(self) -> Generator[Any, Any, T]:
+        return cast("Generator[Any, Any, T]", self)
+
+    def __iter__(self) -> Stretches[T]:
         return self
+
+    def __next__(self) -> Any:
+        began = time.perf_counter()
+        try:
+            return self._coroutine.send(None)
+        finally:
+            if time.perf_counter() - began > LONG:
+                self._look_back(began)
 
     def send(self, value: Any) -> Any:
         """Go on to the next await."""

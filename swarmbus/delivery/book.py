@@ -76,6 +76,11 @@ class Book:
         return self.outcome is not None and (self.ended is not None or ALIVE not in self.root.counts)
 
     @property
+    def quiet(self) -> bool:
+        """Nothing is live."""
+        return ALIVE not in self.root.counts
+
+    @property
     def waiting(self) -> bool:
         """Nothing is live, but an event from outside could still lead to the result."""
         return self.outcome is None and self.records > 0 and ALIVE not in self.root.counts
@@ -111,7 +116,9 @@ class Book:
     def caused(self, event: Event, delivery: Delivery, at: float) -> Envelope:
         """Number an envelope that a delivery published."""
         cause = delivery.envelope
-        return self.envelope(event, delivery.handler.role, cause.number, at, cause.hops + 1)
+        number = self.envelope_count
+        self.envelope_count = number + 1
+        return Envelope(number, event, delivery.handler.role, cause.number, at, cause.hops + 1)
 
     def belongs(self, column: int, delivery: Delivery) -> tuple[Join | None, int]:
         """Return the join, and which of its items, that a contribution of this delivery would count for."""

@@ -53,6 +53,7 @@ class Bus:
 
     Attributes:
         home: the thread that everything here goes on in; who calls from outside asks it first.
+        room: waits until the roles that an event goes to have room.
         broken: what ended the bus from within, for whoever opened it to raise; else None.
     """
 
@@ -83,10 +84,11 @@ class Bus:
         self._codec = Codec(topology) if journal is not None else None
         self._timekeeper = Timekeeper(clock)
         self._group: TaskGroup | None = None
-        self._pressure = Pressure(topology.reach)
+        pressure = Pressure(topology, transport)
+        self.room = pressure.room
         self._fresh = frozenset(number for number, policy in enumerate(policies) if policy.retry.fresh)
         shared: Any = {"clock": clock, "timekeeper": self._timekeeper, "transport": transport}
-        port = AttemptPort(topology.prepare, self.room, self.write, clock=clock, home=self.home, grace=grace)
+        port = AttemptPort(topology.prepare, pressure, self.write, clock=clock, home=self.home, grace=grace)
         durable = journal is not None
         self._supervisor = Supervisor(port, invoke, policies, give_up=self._give_up, durable=durable, **shared)
         self.endings = Endings(self.runs, self.write, watch=self._supervisor.watch, grace=grace, **shared)
@@ -195,7 +197,8 @@ class Bus:
 
         A record that comes after the run's time is over, for who brings it had blocked the event loop, is too late.
         """
-        if self.clock.monotonic() > min(run.deadline, run.budget_over) and not isinstance(record, Submitted | Ended):
+        now = self.clock.monotonic()
+        if (now > run.deadline or now > run.budget_over) and not isinstance(record, Submitted | Ended):
             await self.endings.check_time(run)
         if self._journal is None or self._codec is None:
             return self._apply(run, record)
@@ -228,7 +231,7 @@ class Bus:
         run.calls.follow(record)
         effects = run.ledger.apply(record)
         self._carry_out(run, effects)
-        if not self._attended:
+        if not self._attended and (run.ledger.questions or run.ledger.quiet):
             self._stop_waiting(run)
         if run.watchers:
             tell(self.topology, run, record, effects)
@@ -256,7 +259,10 @@ class Bus:
 
     def _stop_waiting(self, run: RunState) -> None:
         """Stop a run that nothing within can bring on."""
-        if self._group is not None and run.ledger.outcome is None and (run.ledger.waiting or run.waits_for_people):
+        ledger = run.ledger
+        if self._group is None or ledger.outcome is not None:
+            return
+        if ledger.waiting or run.waits_for_people:
             self._group.start_soon(self.endings.end, run, "stopped", outside_lacks(run.ledger))
 
     def _take_back(self, run: RunState, effects: Effects) -> None:
@@ -316,20 +322,6 @@ class Bus:
 
     def _monotonic_at(self, due: float) -> float:
         return self.clock.monotonic() + max(0.0, due - self.clock.time())
-
-    async def room(self, run: RunState | None, role: str, event: Event) -> None:
-        """Wait until the roles that an event goes to have room: in their inbox, and in what a run has for them.
-
-        `pressure` says who waits for whom.
-        """
-        routing = self.topology.routing(role, type(event))
-        if routing is None:
-            return
-        for handler in (*routing.handlers, *routing.opens):
-            if handler.role in self._pressure.inbox.get(role, ()):
-                await self._transport.room(handler.role)
-            if run is not None and handler.role in self._pressure.maps.get(role, ()) and handler.role in run.pacers:
-                await run.pacers[handler.role].room()
 
 
 def _first(error: BaseException) -> BaseException:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 def decide(book: Book) -> None:
     """Decide until nothing is left to decide: quiet and broken joins before quorums, the latest opener first."""
-    _settle(book)
+    if book.zeros or book.verdicts or book.ending is not None:
+        _settle(book)
     while book.due:
         due = [join for join in dict.fromkeys(book.due) if join.open]
         book.due = due

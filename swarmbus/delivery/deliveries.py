@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import NoneType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import BaseModel
 
@@ -12,7 +13,7 @@ from swarmbus.events import to_json
 from swarmbus.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from swarmbus.delivery.joins import Join
     from swarmbus.delivery.scopes import Node
@@ -22,40 +23,58 @@ if TYPE_CHECKING:
     from swarmbus.results import Joined
 
 
-class Early(NamedTuple):
-    """What is kept of an event that a handler published before it returned, to know it when a later try repeats it.
+Mark: TypeAlias = "str | bytes | Event"
+"""What is kept of an event to know it again: its key, a digest of it, or itself where equal ones differ in theirs."""
+
+
+class Early:
+    """What a delivery published before it returned, so that a later try can repeat it; no event is kept without need.
 
     Attributes:
-        content: of one without a key a digest of its JSON, or the event itself where equal ones may differ in theirs.
+        kinds: the classes of the events; marks: what is kept of each.
     """
 
-    kind: type[Event]
-    key: str | None
-    content: Event | bytes | None
+    __slots__ = ("kinds", "marks")
 
-    @classmethod
-    def of(cls, event: Event, key: str | None) -> Early:
-        """Return what is kept of an event."""
-        if key is not None:
-            return cls(type(event), key, None)
-        ordered = _is_ordered(event)
-        return cls(type(event), None, hashlib.blake2b(to_json(event), digest_size=16).digest() if ordered else event)
+    def __init__(self, kinds: Iterable[type[Event]] = (), marks: Iterable[Mark] = ()) -> None:
+        self.kinds = list(kinds)
+        self.marks = list(marks)
 
-    def repeats(self, other: Early) -> bool:
-        """Whether two are the same to their delivery: by their key, where one has a key."""
-        return self.key == other.key if self.key is not None else self == other
+    def add(self, event: Event, key: str | None) -> None:
+        """Take note of an event."""
+        self.kinds.append(type(event))
+        self.marks.append(_mark(event) if key is None else key)
+
+    def take(self, event: Event, key: str | None) -> bool:
+        """Take out the first one that this one repeats, by its key where it has one; say whether there was one."""
+        mark = _mark(event) if key is None else key
+        for place, (kind, other) in enumerate(zip(self.kinds, self.marks, strict=True)):
+            if other == mark and (key is not None or kind is type(event)):
+                del self.kinds[place], self.marks[place]
+                return True
+        return False
+
+
+def _mark(event: Event) -> Mark:
+    if all(map(_is_ordered, event.__dict__.values())):
+        return hashlib.blake2b(to_json(event), digest_size=16).digest()
+    return event
+
+
+_SCALARS = frozenset({str, int, float, bool, bytes, NoneType})
 
 
 def _is_ordered(value: Any) -> bool:
     """Whether a value holds nothing that equals what is ordered otherwise: no set, and no map, of several entries."""
-    if isinstance(value, (frozenset, FrozenDict)) and len(value) > 1:
-        return False
-    if isinstance(value, BaseModel):
+    kind = type(value)
+    if kind in _SCALARS:
+        return True
+    if kind is FrozenDict or kind is frozenset:
+        return len(value) <= 1 and all(map(_is_ordered, value.values() if kind is FrozenDict else value))
+    if issubclass(kind, BaseModel):
         return all(map(_is_ordered, value.__dict__.values()))
-    if isinstance(value, FrozenDict):
-        return all(map(_is_ordered, value.values()))
-    if isinstance(value, (tuple, frozenset)):
-        return all(map(_is_ordered, value))
+    if issubclass(kind, (tuple, frozenset)):
+        return (len(value) <= 1 or issubclass(kind, tuple)) and all(map(_is_ordered, value))
     if dataclasses.is_dataclass(value):
         return all(_is_ordered(getattr(value, field.name)) for field in dataclasses.fields(value))
     return True
@@ -98,7 +117,7 @@ class Delivery:
         self.cut = 0
         self.started = False
         self.not_before = 0.0
-        self.early: list[Early] | None = None
+        self.early: Early | None = None
         self.question: str | None = None
         self.asked: Mapping[str, Any] | None = None
         self.answers: dict[str, Any] | None = None

@@ -100,7 +100,7 @@ class Endings:
         """Start nothing new, let what runs finish within the grace time, and stop the runs that are left."""
         self.closed = True
         self._transport.pause()
-        await self._landing([run for run in self._runs.values() if self._transport.in_flight(run)])
+        await self._landing([run for run in self._runs.values() if run.flights])
         for run in list(self._runs.values()):
             if run.ledger.ended is None:
                 pending = ", ".join(describe(delivery) for delivery in list(run.ledger.pending.values())[:MOST])
@@ -196,7 +196,7 @@ class Endings:
 
     def _landed(self, run: RunState) -> bool:
         quiet = run.ledger.finished or run.ledger.outcome is None
-        return quiet and not self._transport.in_flight(run)
+        return quiet and not run.flights
 
 
 def _occupied(slot: Slot, now: float) -> str:

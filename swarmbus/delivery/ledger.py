@@ -76,8 +76,8 @@ class Ledger(Book):
         if delivery is None:
             return
         if delivery.early is None:
-            delivery.early = []
-        delivery.early.append(Early.of(record.event, record.key))
+            delivery.early = Early()
+        delivery.early.add(record.event, record.key)
         if record.due is not None:
             set_timer(self, record, delivery)
             return
@@ -182,7 +182,7 @@ class Ledger(Book):
                 cancel_everything(self)
 
     def _current(self, key: DeliveryKey, attempt: int) -> Delivery | None:
-        delivery = self.find(key)
+        delivery = self.pending.get(key) or self.find(key)
         if delivery is None or delivery.attempt != attempt or delivery.failed:
             self.effects.ignored = True
             return None

@@ -35,13 +35,18 @@ class Pacer:
         self._waiting: anyio.Event | None = None
 
     @property
+    def is_full(self) -> bool:
+        """Whether too many items are not open yet."""
+        return self.backlog >= BACKLOG
+
+    @property
     def backlog(self) -> int:
         """How many items are not open yet."""
         return sum(cursor.unopened for cursor in self._cursors)
 
     async def room(self) -> None:
         """Wait while too many items are not open yet; those who wait go on when half of that is left."""
-        while self.backlog >= BACKLOG:
+        while self.is_full:
             self._waiting = self._waiting or anyio.Event()
             await self._waiting.wait()
 

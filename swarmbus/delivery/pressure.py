@@ -9,23 +9,75 @@ outside waits for no map, and returned events never wait.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from swarmbus.table import SYSTEM
 
 if TYPE_CHECKING:
+    from swarmbus.delivery.runs import RunState
+    from swarmbus.delivery.topology import Topology
+    from swarmbus.delivery.transports.base import Transport
+    from swarmbus.events import Event
     from swarmbus.reach import Reach
     from swarmbus.table import Address
 
 Roles: TypeAlias = "dict[str, set[str]]"
 
 
-class Pressure:
-    """For each publisher, the roles it waits for.
+class _Awaited(NamedTuple):
+    """The roles that a publisher waits for.
 
     Attributes:
-        inbox: while their inbox is full; maps: while too many items of the run's maps for them are not open yet.
+        inboxes: while their inbox is full; maps: while too many items of the run's maps for them are not open yet.
     """
+
+    inboxes: tuple[str, ...]
+    maps: tuple[str, ...]
+
+
+class Pressure:
+    """Has those wait who publish to a role that is full."""
+
+    def __init__(self, topology: Topology, transport: Transport) -> None:
+        self._topology = topology
+        self._transport = transport
+        self._below = _Below(topology.reach)
+        self._awaited: dict[tuple[str, type[Event]], _Awaited] = {}
+
+    def has_room(self, run: RunState | None, source: str, event: Event) -> bool:
+        """Whether nobody needs to wait who publishes an event; there is no run for one from outside."""
+        awaited = self._awaited.get((source, type(event))) or self._await(source, type(event))
+        for role in awaited.inboxes:
+            if self._transport.is_full(role):
+                return False
+        if awaited.maps and run is not None and run.pacers:
+            return not any(run.pacers[role].is_full for role in awaited.maps if role in run.pacers)
+        return True
+
+    async def room(self, run: RunState | None, source: str, event: Event) -> None:
+        """Wait until the roles that an event goes to have room: in their inbox, and in what a run has for them."""
+        while not self.has_room(run, source, event):
+            awaited = self._await(source, type(event))
+            for role in awaited.inboxes:
+                await self._transport.room(role)
+            for role in awaited.maps if run is not None else ():
+                if run is not None and role in run.pacers:
+                    await run.pacers[role].room()
+
+    def _await(self, source: str, cls: type[Event]) -> _Awaited:
+        routing = self._topology.routing(source, cls)
+        groups = (*routing.groups, routing.opens) if routing is not None else ()
+        roles = dict.fromkeys(handler.role for group in groups for handler in group)
+        below = self._below
+        awaited = self._awaited[source, cls] = _Awaited(
+            tuple(role for role in roles if role in below.inbox.get(source, ())),
+            tuple(role for role in roles if role in below.maps.get(source, ())),
+        )
+        return awaited
+
+
+class _Below:
+    """For each publisher, the roles it may wait for: by their inbox, and by the run's maps for them."""
 
     def __init__(self, reach: Reach) -> None:
         onward: Roles = {handler.role: set() for handler in reach.handlers}

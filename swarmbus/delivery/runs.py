@@ -27,6 +27,7 @@ class RunState:
         timeout: the seconds it may take, or None; deadline: when they are over, in the clock's monotonic seconds, or
             infinity; left: how many were left when the clock was stopped, or None while it goes.
         budget: the seconds its budget allows, or None; budget_over: when they are over, likewise.
+        flights: how many attempts of it are under way.
         blocked: the handlers that blocked the event loop.
         host: what assembly keeps for the run (dependencies, budget); `close(seconds)` lets go of it and returns what
             went wrong; `committed(role, calls)` is told, as the run is rebuilt, of each delivery that was handled.
@@ -49,6 +50,7 @@ class RunState:
         self.left: float | None = None
         self.budget: float | None = None
         self.budget_over = math.inf
+        self.flights = 0
         self.blocked = Blocked()
         self.host: Any = None
         self.replies: dict[str, TypeAdapter[Any]] = {}

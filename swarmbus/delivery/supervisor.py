@@ -18,7 +18,6 @@ from swarmbus.delivery.blocking import Stretches
 from swarmbus.delivery.endings import describe
 from swarmbus.errors import RoleError
 from swarmbus.records import Committed, ErrorInfo, Failed, Started
-from swarmbus.task_groups import raised_by
 from swarmbus.text import error_text, text_of, traceback_text
 
 if TYPE_CHECKING:
@@ -84,28 +83,46 @@ class Supervisor:
         if run.ledger.ended is not None:
             return
         policy = self._policies[delivery.handler.number]
-        if self._durable:
-            slot.renew(math.inf)
-            if not await self._start(run, delivery):
-                return
+        if self._durable and not await self._start(slot, run, delivery):
+            return
         slot.timeout = policy.timeout
         slot.since = self._clock.monotonic()
         slot.deadline = slot.since + policy.timeout
-        self.watch(slot.deadline)
+        if slot.deadline < self._next_check:
+            self.watch(slot.deadline)
         attempt = Attempt(self._port, slot, run, delivery, self.watch)
-        await self._try(attempt, slot)
-
-    async def _try(self, attempt: Attempt, slot: Slot) -> None:
+        error: BaseException | None = None
         try:
-            error = await raised_by(self._handle(attempt, slot))
-        except anyio.get_cancelled_exc_class():
-            if slot.stopped is None and anyio.current_effective_deadline() == -float("inf"):
-                raise
+            handled = await Stretches(self._invoke(attempt), attempt.note_blocking)
+            if self._clock.monotonic() > slot.deadline:  # it blocked the loop, so that nobody could stop it
+                slot.stop("timed_out", self._gone())
             if slot.stopped is None:
-                await self._fail(attempt, RoleError(f"{attempt.delivery.handler.qualified} cancelled itself"))
+                await self._commit(attempt, handled)
                 return
-            await self._stopped(attempt)
+        except anyio.get_cancelled_exc_class():
+            if await self._was_cancelled(attempt, slot):
+                raise
+            return
+        except GeneratorExit:
             raise
+        except BaseException as raised:  # noqa: BLE001  # whatever it is, it ends in a record
+            error = raised
+        try:
+            await self._not_handled(attempt, slot, error)
+        finally:
+            del error  # whose traceback leads to here
+
+    async def _was_cancelled(self, attempt: Attempt, slot: Slot) -> bool:
+        """Record what a cancellation means to an attempt; say whether it came from outside and has to go on."""
+        if slot.stopped is not None:
+            await self._stopped(attempt)
+            return True
+        if anyio.current_effective_deadline() == -float("inf"):
+            return True
+        await self._fail(attempt, RoleError(f"{attempt.delivery.handler.qualified} cancelled itself"))
+        return False
+
+    async def _not_handled(self, attempt: Attempt, slot: Slot, error: BaseException | None) -> None:
         if error is not None and not isinstance(error, Exception):
             self._give_up(error, f"{describe(attempt.delivery)} raised {error_text(error)}, which ended the swarm")
         elif slot.stopped is not None:
@@ -113,14 +130,8 @@ class Supervisor:
         elif error is not None:
             await self._fail(attempt, error)
 
-    async def _handle(self, attempt: Attempt, slot: Slot) -> None:
-        handled = await Stretches(self._invoke(attempt), attempt.note_blocking)
-        if self._clock.monotonic() > slot.deadline:  # it blocked the loop, so that nobody could stop it
-            slot.stop("timed_out", self._gone())
-        if slot.stopped is None:
-            await self._commit(attempt, handled)
-
-    async def _start(self, run: RunState, delivery: Delivery) -> bool:
+    async def _start(self, slot: Slot, run: RunState, delivery: Delivery) -> bool:
+        slot.renew(math.inf)
         attempt = delivery.attempt + 1 if delivery.started else delivery.attempt
         if await self._write(run, Started(self._clock.time(), delivery.key, attempt)) is None:
             return False
@@ -132,21 +143,16 @@ class Supervisor:
 
     async def _commit(self, attempt: Attempt, handled: Handled) -> None:
         outputs = handled.outputs
-        role = attempt.delivery.handler.role
+        delivery, run = attempt.delivery, attempt.run
         routes: tuple[Routes | None, ...] | None = None
         if outputs:
-            chosen = [self._port.prepare(role, event) for event in outputs]
+            chosen = [self._port.prepare(delivery.handler.role, event) for event in outputs]
             if any(route is not None for route in chosen):
                 routes = tuple(chosen)
-        delivery, run = attempt.delivery, attempt.run
-        await attempt.flush()
-        unused = attempt.calls.unused() if attempt.number > 1 else 0
-        if unused:
-            run.ledger.warnings.append(
-                f"{unused} recorded calls of {delivery.handler.qualified} were not asked for again"
-            )
-        if (diverged := attempt.diverged()) is not None:
-            run.ledger.warnings.append(diverged)
+        if attempt.has_calls:
+            await attempt.flush()
+        if attempt.number > 1 or delivery.early:
+            run.ledger.warnings += attempt.differences()
         record = Committed(self._clock.time(), delivery.key, attempt.number, outputs, routes, handled.changes)
         effects = await self._write(run, record)
         if handled.committed is not None and effects is not None and not effects.ignored:

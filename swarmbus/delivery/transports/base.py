@@ -67,7 +67,7 @@ class Slot:
 
 
 class Transport(Protocol):
-    """Carries deliveries to workers, which call `work` for each attempt."""
+    """Carries deliveries to workers, which call `work` for each attempt, and counts them as the run's `flights`."""
 
     async def serve(
         self,
@@ -98,16 +98,16 @@ class Transport(Protocol):
         """Forget what is queued for a run, and stop its attempts; see `Slot.stop`."""
         ...
 
-    def in_flight(self, run: RunState) -> int:
-        """Return how many attempts of a run are under way."""
-        ...
-
     def slots(self) -> list[Slot]:
         """Return the places where an attempt is under way."""
         ...
 
     def pause(self) -> None:
         """Start no further attempt."""
+        ...
+
+    def is_full(self, role: str) -> bool:
+        """Whether as many deliveries wait for a role as its limit lets."""
         ...
 
     async def room(self, role: str) -> None:

@@ -51,6 +51,7 @@ class _Inbox:
 
     def __init__(self, station: Station) -> None:
         self.station = station
+        self.limit = station.limit
         self.lanes: dict[str, _Lane] = {}
         self.ring: deque[_Lane] = deque()
         self.size = 0
@@ -67,7 +68,8 @@ class _Inbox:
         else:
             lane.queue.append(delivery)
         self.size += 1
-        self.offer(lane)
+        if self.idle or not lane.queued:
+            self.offer(lane)
 
     def offer(self, lane: _Lane) -> None:
         """Put a lane into the ring, if one of its deliveries may be taken, and wake a worker."""
@@ -90,12 +92,13 @@ class _Inbox:
             self.ring.append(lane)
         else:
             lane.queued = False
-        self.make_room()
+        if self.blocked:
+            self.make_room()
         return lane.run, delivery
 
     def make_room(self) -> None:
         """Let those go on who wait for room, once half of it is left."""
-        if self.blocked and self.size <= self.station.limit // 2:
+        if self.size <= self.limit // 2:
             blocked, self.blocked = self.blocked, []
             for event in blocked:
                 event.set()
@@ -143,8 +146,7 @@ class MemoryTransport:
 
     def __init__(self, stations: Iterable[Station]) -> None:
         self._inboxes = {station.role: _Inbox(station) for station in stations}
-        self._busy: dict[tuple[str, tuple[int, int, int]], Slot] = {}
-        self._flights: dict[str, int] = {}
+        self._busy: dict[Delivery, Slot] = {}
         self._group: TaskGroup | None = None
         self._work: Work | None = None
         self._paused = False
@@ -171,7 +173,7 @@ class MemoryTransport:
 
     def stop(self, run: RunState, delivery: Delivery, reason: StopReason, by: float) -> None:
         """Stop the attempt under way; what waits in an inbox is passed over when its turn comes."""
-        slot = self._busy.get((run.id, delivery.key))
+        slot = self._busy.get(delivery)
         if slot is not None:
             slot.stop(reason, by)
         else:
@@ -197,12 +199,9 @@ class MemoryTransport:
         """Forget what waits for a run, and stop its attempts."""
         for inbox in self._inboxes.values():
             inbox.drop(run)
-        for slot in [slot for (run_id, _), slot in self._busy.items() if run_id == run.id]:
-            slot.stop("cancelled", by)
-
-    def in_flight(self, run: RunState) -> int:
-        """Return how many attempts of a run are under way."""
-        return self._flights.get(run.id, 0)
+        for slot in self.slots():
+            if slot.run is run:
+                slot.stop("cancelled", by)
 
     def slots(self) -> list[Slot]:
         """Return the places where an attempt is under way."""
@@ -212,10 +211,15 @@ class MemoryTransport:
         """Start no further attempt."""
         self._paused = True
 
+    def is_full(self, role: str) -> bool:
+        """Whether as many deliveries wait for a role as its limit lets."""
+        inbox = self._inboxes[role]
+        return inbox.size >= inbox.limit
+
     async def room(self, role: str) -> None:
         """Wait until fewer deliveries wait for a role than its limit."""
         inbox = self._inboxes[role]
-        while inbox.size >= inbox.station.limit:
+        while inbox.size >= inbox.limit:
             event = anyio.Event()
             inbox.blocked.append(event)
             await event.wait()
@@ -234,7 +238,8 @@ class MemoryTransport:
 
     async def _empty(self, inbox: _Inbox, slot: Slot) -> None:
         """Handle deliveries until an attempt was stopped, which uses up the cancel scope."""
-        burst = BURST
+        assert self._work is not None
+        work, burst = self._work, BURST
         pause = time.monotonic() + SLICE
         while slot.stopped is None:
             taken = None if self._paused else inbox.pop()
@@ -244,38 +249,30 @@ class MemoryTransport:
                 await wake.wait()
                 burst, pause = BURST, time.monotonic() + SLICE
                 continue
-            await self._attempt(inbox, slot, *taken)
+            run, delivery = taken
+            if delivery.live and not delivery.failed:
+                slot.run, slot.delivery = run, delivery
+                self._busy[delivery] = slot
+                run.flights += 1
+                try:
+                    await work(slot, run, delivery)
+                finally:
+                    if slot.stopped != "given_up":
+                        self._over(inbox, slot, run, delivery)
+            else:
+                inbox.release(run, delivery)
             burst -= 1
             if not burst or time.monotonic() > pause:
                 await anyio.lowlevel.checkpoint()
                 burst, pause = BURST, time.monotonic() + SLICE
 
-    async def _attempt(self, inbox: _Inbox, slot: Slot, run: RunState, delivery: Delivery) -> None:
-        if not delivery.live or delivery.failed:
-            inbox.release(run, delivery)
-            return
-        assert self._work is not None
-        place = (run.id, delivery.key)
-        slot.run, slot.delivery = run, delivery
-        self._busy[place] = slot
-        self._flights[run.id] = self._flights.get(run.id, 0) + 1
-        try:
-            await self._work(slot, run, delivery)
-        finally:
-            if slot.stopped != "given_up":
-                self._over(inbox, slot, run, delivery)
-
     def _over(self, inbox: _Inbox, slot: Slot, run: RunState, delivery: Delivery) -> None:
         """Clear the place of an attempt that has come to its end, or is not waited for any longer."""
-        place = (run.id, delivery.key)
-        if self._busy.get(place) is slot:
-            del self._busy[place]
+        if self._busy.get(delivery) is slot:
+            del self._busy[delivery]
         slot.run = slot.delivery = None
-        left = self._flights[run.id] - 1
-        if left:
-            self._flights[run.id] = left
-        else:
-            del self._flights[run.id]
+        run.flights -= 1
+        if not run.flights:
             run.landed()
-        if delivery.question is None:
+        if inbox.station.serial and delivery.question is None:
             inbox.release(run, delivery)
