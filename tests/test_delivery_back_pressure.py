@@ -101,9 +101,20 @@ POURING = EventTable(
 )
 
 
-async def test_ten_thousand_events_to_a_slow_role_are_all_handled_and_slow_their_publisher() -> None:
+class PickySink(Sink):
+    """Says of each event whether it takes it."""
+
+    name = "sink"
+
+    @on(Ping, when=lambda ping: ping.number >= 0)
+    async def take(self, event: Ping) -> WorkDone | None:
+        return await super().take(event)
+
+
+@pytest.mark.parametrize("kind", [Sink, PickySink])
+async def test_ten_thousand_events_to_a_slow_role_are_all_handled_and_slow_their_publisher(kind: type[Sink]) -> None:
     source = Source(10_000)
-    sink = Sink(source, 9_999)
+    sink = kind(source, 9_999)
     await Swarm(source, sink, table=POURING).run(WorkGiven(), timeout=60)
     assert sink.seen == list(range(10_000))
     assert INBOX_LIMIT / 2 < max(sink.ahead) <= INBOX_LIMIT
