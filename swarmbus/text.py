@@ -11,6 +11,7 @@ import difflib
 import re
 import reprlib
 import traceback
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
@@ -19,12 +20,15 @@ from swarmbus.events import Event, event_name
 from swarmbus.frozen import FrozenDict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 E = TypeVar("E", bound=Event)
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _UNFIT = re.compile("[\x00\ud800-\udfff]")
+
+LEAVES = 3
+"""Exceptions of a group that are named."""
 
 _BRIEF = reprlib.Repr()
 _BRIEF.maxstring = _BRIEF.maxother = 60
@@ -56,8 +60,16 @@ def brief(value: object) -> str:
 
 
 def text_of(value: object) -> str:
-    """Return a value, such as an exception, as clean text; never raises, whatever the class says of itself."""
-    return _asked(str, value)
+    """Return a value, such as an exception, as clean text; never raises, whatever the class says of itself.
+
+    A group of exceptions, which says of itself only how many they are, names the first of them.
+    """
+    said = _asked(str, value)
+    if not isinstance(value, BaseExceptionGroup):
+        return said
+    named = [error_text(error) for error in islice(_leaves(value), LEAVES)]
+    more = sum(1 for _ in _leaves(value)) - len(named)
+    return f"{said}: {'; '.join(named)}" + (f"; and {more} more" if more else "")
 
 
 def error_text(error: BaseException) -> str:
@@ -79,6 +91,17 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """Return ` (did you mean ...?)` for a name with a near match, else nothing."""
     match = near_match(name, candidates)
     return f" (did you mean `{match}`?)" if match else ""
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    """Yield the exceptions of a group that are no groups themselves."""
+    waiting = [error]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, BaseExceptionGroup):
+            waiting += reversed(inner.exceptions)
+        else:
+            yield inner
 
 
 def _asked(show: Callable[[Any], str], value: object) -> str:

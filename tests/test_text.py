@@ -142,6 +142,17 @@ def test_an_error_is_told_whatever_its_class_says_of_itself(error: Exception, to
     assert text_of(error) == told.split(": ", 1)[1]
 
 
+def test_a_group_of_errors_names_the_first_of_those_in_it() -> None:
+    inner = ExceptionGroup("inner", [KeyError("a"), Mute()])
+    one = ExceptionGroup("unhandled errors in a TaskGroup", [ValueError("no file")])
+    assert error_text(one) == "ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception): ValueError: no file"
+    many = ExceptionGroup("several", [inner, OSError("full"), ValueError("b"), ValueError("c")])
+    assert text_of(many) == (
+        "several (4 sub-exceptions): KeyError: 'a'; Mute: <Mute that can't be shown: AttributeError>; "
+        "OSError: full; and 2 more"
+    )
+
+
 @pytest.mark.parametrize(
     ("value", "told"),
     [(Mute(), "Mute"), (10**5000, "int that can't be shown"), ((10**5000,), "tuple that can't be shown")],
