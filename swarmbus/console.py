@@ -111,7 +111,7 @@ class Board:
         if item.role is None:
             return  # the end of the run, which whoever waits for it tells
         role = self._role(item.role)
-        place = f"{item.role}.{item.handler}" + (f"[{item.item}]" if item.item is not None else "")
+        place = _place(item)
         match item.type:
             case "delivery_committed":
                 role.handled += 1
@@ -141,6 +141,12 @@ class Board:
             case "message_end" if not item.replayed and item.message is not None:
                 role.calls += 1
                 role.tokens += item.usage.total_tokens
+
+
+def _place(item: Lifecycle) -> str:
+    """Name the delivery that something happened to, with its item where it has one."""
+    value = f" ({item.value})" if item.value else ""
+    return f"{item.role}.{item.handler}" + (f"[{item.item}]{value}" if item.item is not None else "")
 
 
 class RunProgress:

@@ -128,6 +128,7 @@ class Lifecycle:
             `delivery_retried`, `delivery_failed`, `call_recorded`, `question_asked` or `progress`.
         time: seconds since the epoch.
         envelope: number of the envelope in its run; item: index of the mapped item.
+        detail: what there is to say, such as the error; value: the mapped item in short, of a delivery that failed.
     """
 
     type: str
@@ -138,6 +139,7 @@ class Lifecycle:
     envelope: int | None = None
     item: int | None = None
     detail: str = ""
+    value: str = ""
 
 
 @dataclass(frozen=True, slots=True)

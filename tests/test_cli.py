@@ -347,7 +347,7 @@ def test_run_prints_what_it_brought_and_nothing_else(app: Path, capsys: pytest.C
     ("target", "event", "options", "code", "status"),
     [
         ("trouble.py", told("a"), (), 0, "done"),
-        ("trouble.py", told("a", "fail"), (), 4, "done"),
+        ("trouble.py", told("a", "fail"), (), 4, "partial"),
         ("trouble.py:strict", told("a", "fail"), (), 1, "failed"),
         ("trouble.py", told("spend"), (), 5, "limit"),
         ("trouble.py", told("a", "wait"), ("--timeout", 0.2), 1, "timed_out"),
@@ -362,8 +362,18 @@ def test_run_ends_with_a_code_that_says_how_and_reports_what_there_is(
     ended, out, err = call("run", SWARMS / target, "--event", event, *options)
     report = json.loads(out)
     assert (ended, report["status"]) == (code, status)
-    assert (report["output"] is not None) == (status == "done")
+    assert (report["output"] is not None) == (status in ("done", "partial"))
     assert report["reason"] is None or report["reason"] in err
+
+
+def test_each_item_that_failed_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(SWARMS / "trouble.py"), "--event", told("fail", "a", "fail")]) == 4
+    lines = capsys.readouterr().err.splitlines()
+    said = "('fail'): ValueError: this step can't be done"
+    told_at_once = [line for line in lines if line.startswith("worker.work[")]
+    assert told_at_once == [f"worker.work[0] {said}", f"worker.work[2] {said}"]
+    told_at_the_end = [line for line in lines if line.startswith("failed: worker.work for planned ")]
+    assert [line.partition(" item ")[2] for line in told_at_the_end] == [f"0 {said}", f"2 {said}"]
 
 
 def test_a_failed_run_says_where(capsys: pytest.CaptureFixture[str]) -> None:

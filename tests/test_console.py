@@ -37,8 +37,10 @@ class Clock:
         return self.now
 
 
-def lifecycle(kind: str, role: str | None = "executor", item: int | None = None, detail: str = "") -> Lifecycle:
-    return Lifecycle(kind, "run", 0.0, role, "work" if role else None, 1, item, detail)
+def lifecycle(
+    kind: str, role: str | None = "executor", item: int | None = None, detail: str = "", value: str = ""
+) -> Lifecycle:
+    return Lifecycle(kind, "run", 0.0, role, "work" if role else None, 1, item, detail, value)
 
 
 def envelope(source: str = "executor") -> Envelope:
@@ -64,8 +66,8 @@ def test_each_kind_of_event_is_told_once() -> None:
     [
         (lifecycle("delivery_committed"), [], RoleCount(handled=1)),
         (
-            lifecycle("delivery_retried", item=3, detail="OSError: no"),
-            ["executor.work[3]: OSError: no; trying again"],
+            lifecycle("delivery_retried", item=3, detail="OSError: no", value="'a'"),
+            ["executor.work[3] ('a'): OSError: no; trying again"],
             RoleCount(again=1),
         ),
         (lifecycle("delivery_failed", detail="OSError: no"), ["executor.work: OSError: no"], RoleCount(failed=1)),

@@ -85,7 +85,7 @@ def _explain(outcome: Outcome) -> None:
     for warning in outcome.result.warnings:
         notice(f"warning: {warning}")
     for failure in outcome.result.failures:
-        notice(f"failed: {failure.role}.{failure.handler} on {failure.event}: {failure.error_type}: {failure.message}")
+        notice(f"failed: {failure}")
     if outcome.error is not None:
         cause = outcome.error.__cause__
         if cause is not None:

@@ -40,20 +40,21 @@ class Outcome:
     """How a run ended.
 
     Attributes:
-        status: `done`, `failed`, `stalled`, `timed_out`, `cancelled`, `stopped` or `limit`.
+        status: `done`; `partial`, if it is done although some of it failed; `failed`, `stalled`, `timed_out`,
+            `cancelled`, `stopped` or `limit`.
         result: what it brought until then.
         error: what says why there is no more, unless it is done.
     """
 
     def __init__(self, status: str, result: RunResult[Any], error: RunEnded | None = None) -> None:
-        self.status = status
+        self.status = "partial" if status == "done" and result.failures else status
         self.result = result
         self.error = error
 
     @property
     def exit_code(self) -> int:
-        """The code that says so; a run that is done although some of it failed is partial."""
-        return ExitCode.of("partial" if self.status == "done" and self.result.failures else self.status)
+        """The code that says so."""
+        return ExitCode.of(self.status)
 
     @property
     def reason(self) -> str | None:

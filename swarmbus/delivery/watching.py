@@ -9,6 +9,7 @@ import anyio
 
 from swarmbus.records import Asked, Called, Committed, Failed, Started
 from swarmbus.results import Lifecycle
+from swarmbus.text import brief
 
 if TYPE_CHECKING:
     from typing import Self
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from swarmbus.delivery.home import Home
     from swarmbus.delivery.runs import RunState
     from swarmbus.delivery.topology import Topology
-    from swarmbus.records import Record
+    from swarmbus.records import DeliveryKey, Record
 
 _KINDS: dict[type[Any], str] = {
     Started: "delivery_started",
@@ -108,11 +109,20 @@ def tell(topology: Topology, run: RunState, record: Record, effects: Effects) ->
         return
     handler = topology.handlers[key[1]]
     item = key[2] if key[2] >= 0 else None
-    detail = ""
+    detail = value = ""
     if isinstance(record, Failed):
+        value = _value(run, key) if item is not None else ""
         detail = f"{record.error.type}: {record.error.message}"
         kind = "delivery_failed" if record.retry_at is None else "delivery_retried"
-    run.tell(Lifecycle(kind, run.id, record.at, handler.role, handler.name, key[0], item, detail))
+    run.tell(Lifecycle(kind, run.id, record.at, handler.role, handler.name, key[0], item, detail, value))
+
+
+def _value(run: RunState, key: DeliveryKey) -> str:
+    """Return in short the item of a delivery that failed, be it for good or to be tried again."""
+    delivery = run.ledger.pending.get(key)
+    if delivery is not None:
+        return brief(delivery.value)
+    return next((failure.value for failure in reversed(run.ledger.dead) if failure.item == key[2]), "")
 
 
 def tell_end(run: RunState, at: float) -> None:
