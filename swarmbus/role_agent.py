@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import to_jsonable_python
+
+from swarmbus.text import clean_text
 from swarmbus.thinking.agent import Agent
 from swarmbus.thinking.conversation import Conversation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from swarmbus.messages import Message
+    from swarmbus.messages import Message, ToolCall
     from swarmbus.role import Role
     from swarmbus.role_context import RoleContext
     from swarmbus.thinking.models.base import Model
@@ -62,4 +66,13 @@ class RoleAgent:
         settings = {**self._settings, **options, "instructions": instructions or ""}
         settings["model"] = options.get("model") or self._model()
         settings["limits"] = options.get("limits") or self._settings["limits"]
+        settings["approve"] = options.get("approve") or self._ask_person
         return Agent(**settings, role=self._role.name, conversation=self.conversation)
+
+    async def _ask_person(self, call: ToolCall, arguments: dict[str, Any]) -> bool:
+        """Have a person decide over a call, as a handler asks one."""
+        assert self._context is not None
+        plain = to_jsonable_python(arguments, fallback=repr, bytes_mode="base64")
+        given = clean_text(json.dumps(plain, ensure_ascii=False))[0]
+        question = f"May {self._role.name} run the tool {call.name} with {given}?"
+        return await self._context.ask_person(question, reply=bool)

@@ -172,7 +172,7 @@ def context(
         state: what the handler finds as its role's state; a new one by default, where the role has any.
         history: what a role with `history = "run"` remembers: `history` of the context of the delivery before.
         deps: what it finds in `ctx.deps`.
-        answers: what a person answers, question by question.
+        answers: what a person answers, question by question, to those for approval of a tool call too.
         time: what `ctx.now()` says.
     """
     require("context({})", role, (Role, str), "a role, or the name of one")

@@ -28,7 +28,7 @@ from swarmbus import (
 )
 from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.errors import QuestionError, RecordError
-from swarmbus.messages import ToolCall
+from swarmbus.messages import ToolCall, ToolMessage
 from swarmbus.models import ScriptedModel, call
 
 
@@ -239,6 +239,92 @@ async def test_a_person_may_be_asked_before_a_tool_runs(*, agreed: bool, sent: l
         await run.answer(question_of(run), agreed)
         assert (await run.result()).output.text == "done"
     assert (done, len(model.requests)) == (sent, 2)
+
+
+class Sender(Role):
+    """Asks its agent without saying who approves what the agent wants to do."""
+
+    name = "worker"
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+    @tool(approval=True, effects="at_most_once")
+    async def send(self, to: str) -> str:
+        """Send a letter."""
+        self.sent.append(to)
+        return "sent"
+
+    @tool(effects="at_most_once")
+    async def note(self, text: str) -> str:
+        """Write it down."""
+        self.sent.append(text)
+        await anyio.lowlevel.checkpoint()
+        return "noted"
+
+    tools = (send, note)
+
+    @on
+    async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+        return WorkDone(text=await ctx.ask("go"))
+
+
+MAY_SEND = 'May worker run the tool send with {"to": "Ann"}?'
+
+
+@pytest.mark.parametrize(("agreed", "sent"), [(True, ["Ann"]), (False, [])], ids=["agreed", "refused"])
+async def test_a_tool_that_needs_approval_asks_a_person_where_the_handler_says_nothing(
+    *, agreed: bool, sent: list[str]
+) -> None:
+    worker, model = Sender(), ScriptedModel([call("send", to="Ann"), "done"])
+    async with started(worker_swarm(worker, model=model), WorkGiven()) as (_, run):
+        assert (run.questions[question_of(run)]["question"], worker.sent) == (MAY_SEND, [])
+        await run.answer(question_of(run), agreed)
+        result = await run.result()
+    assert (result.output.text, worker.sent, result.warnings) == ("done", sent, ())
+    assert (len(model.requests), result.usage.calls) == (2, 2)  # the reply that wanted the tool was paid for once
+    answer = model.requests[-1].messages[-1]
+    assert isinstance(answer, ToolMessage)
+    assert (answer.ok, "a person refused this call" in answer.content) == (agreed, not agreed)
+
+
+async def test_an_approval_goes_on_in_another_process_and_is_not_asked_for_again() -> None:
+    journal, worker = MemoryJournal(), Sender()
+    swarm = worker_swarm(worker, model=ScriptedModel([call("send", to="Ann")]), journal=journal)
+    async with started(swarm, WorkGiven(), run_id="r"):
+        pass
+    late = ScriptedModel([call("send", to="Bob"), "done"])
+    async with worker_swarm(worker, model=late, journal=journal).open() as live:
+        run = await live.resume("r")
+        await anyio.wait_all_tasks_blocked()
+        await run.answer(question_of(run), True)
+        await anyio.wait_all_tasks_blocked()
+        assert (worker.sent, run.questions[question_of(run)]["question"]) == (["Ann"], MAY_SEND.replace("Ann", "Bob"))
+        await run.answer(question_of(run), False)
+        assert (await run.result()).output.text == "done"
+    assert worker.sent == ["Ann"]
+
+
+async def test_each_of_two_like_calls_needs_an_approval_of_its_own() -> None:
+    worker, model = Sender(), ScriptedModel([call("send", to="Ann"), call("send", to="Ann"), "done"])
+    async with started(worker_swarm(worker, model=model), WorkGiven()) as (_, run):
+        for agreed in (True, False):
+            await run.answer(question_of(run), agreed)
+            await anyio.wait_all_tasks_blocked()
+        assert (await run.result()).output.text == "done"
+    assert worker.sent == ["Ann"]
+
+
+async def test_all_approvals_of_a_reply_are_asked_for_before_any_tool_runs() -> None:
+    script = [[call("note", text="x"), call("send", to="Ann"), call("send", to="Bob")], "done"]
+    worker = Sender()
+    async with started(worker_swarm(worker, model=ScriptedModel(script)), WorkGiven()) as (_, run):
+        for agreed in (True, False):
+            assert worker.sent == []
+            await run.answer(question_of(run), agreed)
+            await anyio.wait_all_tasks_blocked()
+        assert (await run.result()).output.text == "done"
+    assert sorted(worker.sent) == ["Ann", "x"]
 
 
 @pytest.mark.parametrize("kept", [None, MemoryJournal], ids=["memory", "journal"])

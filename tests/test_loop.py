@@ -726,6 +726,19 @@ async def test_a_tool_that_needs_approval_runs_only_with_it(answer: bool | None)
     assert asked == ([] if answer is None else [{"path": "/x"}])
 
 
+async def test_what_an_approval_raises_is_no_fault_of_the_arguments() -> None:
+    @tool(approval=True)
+    def delete(path: str) -> str:
+        """Delete."""
+        return path
+
+    async def approve(wish: ToolCall, arguments: dict[str, Any]) -> bool:
+        raise ValueError("no line to anybody")
+
+    with pytest.raises(ValueError, match="no line to anybody"):
+        await Agent(ScriptedModel([call("delete", path="/x")]), tools=[delete], approve=approve).run("go")
+
+
 async def test_a_hook_changes_the_context_for_one_request_only() -> None:
     model = ScriptedModel(["ok"])
     hooks = Hooks(transform_context=lambda messages: [*messages, UserMessage("(psst)")])

@@ -106,6 +106,21 @@ async def test_a_person_answers_in_order_and_then_no_more() -> None:
     assert ctx.questions == ("first?", "second?", "third?")
 
 
+async def test_a_person_approves_of_a_tool_in_a_context_too() -> None:
+    @tool(approval=True, effects="idempotent")
+    def pay(sum: int) -> str:  # noqa: A002  # what its author would call it
+        """Pay."""
+        return f"paid {sum}"
+
+    class Payer(Role):
+        tools = (pay,)
+
+    ctx = context(Payer(), model=ScriptedModel([call("pay", sum=3), "paid"]), answers=[True])
+    assert await ctx.ask("Pay.") == "paid"
+    assert ctx.questions == ('May payer run the tool pay with {"sum": 3}?',)
+    assert ctx.history[-2].content == "paid 3"
+
+
 async def test_a_persons_answer_is_read_as_a_run_reads_it() -> None:
     ctx = context(answers=["3", "three"])
     assert await ctx.ask_person("How many?", reply=Annotated[int, AfterValidator(lambda number: number + 1)]) == 4

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 NOT_STARTED = "the run was cancelled before this call started"
+NOBODY_TO_ASK = "the call needs a person's approval, and nobody can be asked"
 CUT_SHORT = "the run was cancelled while this call was under way; it may have taken effect"
 
 
@@ -48,12 +49,15 @@ class Batch:
         self._calls = calls
         self._started: dict[int, float] = {}
         self._open_ids: set[str] = set()
+        self._decided: dict[int, dict[str, Any] | ToolResult] = {}
         self.results: dict[int, ToolResult] = {}
 
     async def run(self, given: Mapping[int, ToolResult]) -> None:
         """Give each call its result.
 
-        The calls run one after the other where there is one or a tool asks for it, side by side otherwise.
+        What needs a person's approval is decided before anything runs: where the answer is not there yet, the delivery
+        is given up until it comes. The calls run one after the other where there is one or a tool asks for it, side by
+        side otherwise.
 
         Args:
             given: the results of calls that must not run, by position.
@@ -70,6 +74,8 @@ class Batch:
             for position, result in given.items():
                 self._start(position)
                 self._end(position, result)
+            for position in waiting:
+                await self._seek_approval(position)
             if one_by_one:
                 for position in waiting:
                     self._start(position)
@@ -107,50 +113,69 @@ class Batch:
     async def _answer(self, position: int) -> None:
         call = self._calls[position]
         recorded = await self._setup.recorder.recorded_result(call)
-        result = recorded if recorded is not None else await self._run_call(call)
+        result = recorded if recorded is not None else await self._run_call(position)
         self._end(position, await self._after(call, result), replayed=recorded is not None)
 
-    async def _run_call(self, call: ToolCall) -> ToolResult:
+    async def _seek_approval(self, position: int) -> None:
+        """Decide on a call whose tool needs a person's approval.
+
+        One whose result is recorded is decided on too, so that the n-th question is the same in every attempt.
+        """
+        call = self._calls[position]
+        tool = self._setup.tools.get(call.name)
+        if tool is None or not tool.options.approval:
+            return
+        decided, approve = await self._checked(tool, call), self._setup.approve
+        if isinstance(decided, dict):
+            if approve is None:
+                decided = ToolResult.failed("blocked", f"not run: {NOBODY_TO_ASK}")
+            elif not await approve(call, decided):
+                decided = ToolResult.failed("blocked", "not run: a person refused this call")
+        self._decided[position] = decided
+
+    async def _run_call(self, position: int) -> ToolResult:
+        call = self._calls[position]
         tool = self._setup.tools.get(call.name)
         if tool is None:
             available = ", ".join(self._setup.tools) or "none"
             return ToolResult.failed("unknown_tool", f"{call.name!r} does not exist; available: {available}")
-        try:
-            arguments = tool.signature.parse(call.arguments)
-            arguments = await self._permitted(tool, call, arguments)
-        except ValueError as error:
-            _log.warning("call %s of tool %s has arguments that do not fit: %s", call.id, call.name, error)
-            return ToolResult.failed("invalid_arguments", str(error))
-        except (_Blocked, HookFailed) as error:
-            return ToolResult.failed("blocked", str(error))
+        decided = self._decided.get(position)
+        arguments = await self._checked(tool, call) if decided is None else decided
+        if isinstance(arguments, ToolResult):
+            return arguments
         result = await self._execute(tool, call, arguments)
         if result.ok:
             await self._setup.recorder.keep_result(call, result)
         return result
 
-    async def _permitted(self, tool: Tool[..., Any], call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def _checked(self, tool: Tool[..., Any], call: ToolCall) -> dict[str, Any] | ToolResult:
+        """Return the arguments to run with; where they do not fit or a hook says no, what the model reads instead."""
+        try:
+            return await self._hooked(tool, call, tool.signature.parse(call.arguments))
+        except ValueError as error:
+            _log.warning("call %s of tool %s has arguments that do not fit: %s", call.id, call.name, error)
+            return ToolResult.failed("invalid_arguments", str(error))
+        except (_Blocked, HookFailed) as error:
+            return ToolResult.failed("blocked", str(error))
+
+    async def _hooked(self, tool: Tool[..., Any], call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments to run with.
 
         Raises:
-            _Blocked: a hook or a person says no, or nobody is there to be asked.
+            _Blocked: a hook says no.
             ValueError: a hook changed the arguments to some that do not fit.
         """
-        if self._setup.hooks.before_tool_call is not None:
-            match await ask_hook(self._setup.hooks.before_tool_call, call, arguments):
-                case None | Allow():
-                    pass
-                case Change(arguments=changed):
-                    arguments = tool.signature.check(changed)
-                case Block(reason=reason):
-                    raise _Blocked(f"not run: {reason}")
-                case other:
-                    raise _Blocked(f"not run: the hook before tool calls answered {other!r}, which decides nothing")
-        if tool.options.approval:
-            if self._setup.approve is None:
-                raise _Blocked("not run: the call needs a person's approval, and nobody can be asked")
-            if not await self._setup.approve(call, arguments):
-                raise _Blocked("not run: a person refused this call")
-        return arguments
+        if self._setup.hooks.before_tool_call is None:
+            return arguments
+        match await ask_hook(self._setup.hooks.before_tool_call, call, arguments):
+            case None | Allow():
+                return arguments
+            case Change(arguments=changed):
+                return tool.signature.check(changed)
+            case Block(reason=reason):
+                raise _Blocked(f"not run: {reason}")
+            case other:
+                raise _Blocked(f"not run: the hook before tool calls answered {other!r}, which decides nothing")
 
     async def _execute(self, tool: Tool[..., Any], call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
         limit = self._setup.time_limit(tool)
