@@ -104,8 +104,8 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
             prompt: what is asked.
             output: the type of the answer; a text by default.
             options: settings of this one question, such as `instructions`, `tools` or `limits`; `history=()` asks in a
-                fresh context; `approve`, an async function of the call and its arguments, decides over calls of tools that
-                need approval, where otherwise a person is asked as by `ask_person`.
+                fresh context; `approve`, an async function of the call and its arguments, decides over calls of tools
+                that need approval, where otherwise a person is asked as by `ask_person`.
 
         Raises:
             AgentStopped: the loop ended without an answer, such as at a limit.

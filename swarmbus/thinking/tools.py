@@ -82,8 +82,8 @@ class ToolOptions:
         max_result: characters of a result that the model is shown; what is longer is cut in the middle.
         project: makes of what the tool returned what the model is to see.
         effects: what running it twice would do; None where its author did not say.
-        approval: whether a person has to agree to each call, through `approve=`; in a handler that gives none, one is asked
-            as by `ctx.ask_person`.
+        approval: whether a person has to agree to each call, through `approve=`; in a handler that gives none,
+            one is asked as by `ctx.ask_person`.
     """
 
     name: str | None = None
