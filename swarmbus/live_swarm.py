@@ -78,6 +78,13 @@ class LiveSwarm(Generic[R]):
     ) -> Run[R]:
         """Start a run with its first event; the same `run_id` again returns the run it started.
 
+        Args:
+            event: of a class that the table accepts from the client.
+            run_id: an id of your own.
+            timeout: seconds until the run is given up. While all that is left of it waits for a person, they don't
+                count: `ask_person` may take days. Cancel the run to end it then.
+            deps: dependencies to use instead of those that the swarm's factory makes.
+
         Raises:
             SubmitError: the table does not accept the event from the client; no run was made.
             TypeError, ValueError: a time limit or an id that can't be one.

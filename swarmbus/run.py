@@ -60,7 +60,10 @@ class Run(Generic[R]):
 
     @property
     def status(self) -> str:
-        """`running`, `waiting` (for an event from outside), or how the run ended."""
+        """`running`, `waiting` (for an event from outside), or how the run ended.
+
+        A run that waits for a person is `running`, also while nothing else is left of it: see `questions`.
+        """
         ledger = self._state.ledger
         if ledger.outcome is not None and self._state.ended.is_set():
             return ledger.outcome.status

@@ -188,7 +188,7 @@ class Swarm(Generic[R]):
 
         Args:
             event: of a class that the table accepts from the client.
-            timeout: seconds until the run is given up.
+            timeout: seconds until the run is given up; see `LiveSwarm.submit`.
             run_id: an id of your own.
             deps: dependencies to use instead of those that the swarm's factory makes.
         """

@@ -430,6 +430,15 @@ def test_a_person_answers_on_standard_input(step: str, lines: str, brought: str)
     assert json.loads(out)["output"] == {"steps": [brought, brought]}
     assert process.returncode == 0
     assert err.count("? ") == 2
+    assert "time limit" not in err
+
+
+def test_it_is_said_once_that_the_time_limit_is_paused_for_a_person() -> None:
+    limited = ("run", SWARMS / "trouble.py", "--event", told("person", "person"), "--timeout", 40)
+    with start(*limited, stdin=subprocess.PIPE) as process:
+        _, err = process.communicate("a\nb\n", timeout=50)
+    assert process.returncode == 0
+    assert err.count("the time limit is paused while all that is left waits for an answer") == 1
 
 
 def test_a_person_answers_from_a_file(tmp_path: Path) -> None:

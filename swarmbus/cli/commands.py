@@ -165,7 +165,13 @@ def run(
         ),
     ],
     model: Annotated[str | None, typer.Option(help="The model of all roles, such as openai:gpt-5-mini.")] = None,
-    timeout: Annotated[float | None, typer.Option(help="Seconds until the run is given up.", min=0.001)] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds until the run is given up; while all that is left waits for a person, they don't count.",
+            min=0.001,
+        ),
+    ] = None,
 ) -> None:
     """Run a swarm on one event, and print what it brought as JSON."""
     from swarmbus.cli.run_command import run_and_report  # noqa: PLC0415  # what runs loads more than what checks

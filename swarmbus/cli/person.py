@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from swarmbus.run import Run
 
+PAUSED = "  (the time limit is paused while all that is left waits for an answer)"
+
 NO_ANSWER = "a person is asked, and standard input has no answer"
 
 
@@ -28,10 +30,12 @@ class Person:
 
     Args:
         quiet: what keeps the screen still while a question stands on it.
+        timed: whether the run has a time limit, of which the first question says that it is paused.
     """
 
-    def __init__(self, quiet: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(self, quiet: Callable[[], AbstractContextManager[None]], *, timed: bool = False) -> None:
         self._quiet = quiet
+        self._timed = timed
         self._lock = anyio.Lock()
         self._asked: set[str] = set()
         self._lines = _Lines()
@@ -50,6 +54,9 @@ class Person:
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
         wanted = "" if schema.get("type") == "string" else f"\n  as JSON of this form: {json.dumps(schema)}"
         notice(f"? {printable(text)}{wanted}")
+        if self._timed:
+            notice(PAUSED)
+            self._timed = False
         while question in run.questions:
             line = await self._lines.next()
             if line is None:

@@ -64,7 +64,7 @@ def _run(swarm: Swarm[Any], event: Event, stop: Stop, *, model: str | None, time
         screen = stack.enter_context(ExitStack())
         screen.enter_context(user_code())
         progress = screen.enter_context(RunProgress(lambda: stop.notice))
-        person = Person(progress.paused)
+        person = Person(progress.paused, timed=timeout is not None)
 
         def tell(outcome: Outcome) -> int:
             screen.close()
