@@ -56,7 +56,11 @@ class FrozenDict(Mapping[K, V]):
         return iter(self._ordered())
 
     def __len__(self) -> int:
-        return len(cast("Mapping[K, Any]", self._trie if self._entries is None else self._entries))
+        entries = self._entries
+        if entries is None:
+            assert self._trie is not None
+            return len(self._trie)
+        return len(entries)
 
     def keys(self) -> KeysView[K]:
         """Return the keys, in order."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
+    from swarmbus.delivery.attempt import Attempt
     from swarmbus.delivery.topology import Handler
 
 T = TypeVar("T")
@@ -17,21 +18,22 @@ LONG = 1.0
 
 
 class Stretches(Generic[T]):
-    """Awaits a coroutine, and reports how long it went on between two of its awaits where that was long.
+    """Awaits what an attempt does, and has it note each stretch between two of its awaits that was long.
 
     Args:
         coroutine: what is awaited; whoever looks into the task finds its attributes here.
-        report: takes the seconds.
+        attempt: its slot is told, too, that others had their turn.
     """
 
-    __slots__ = ("_coroutine", "_report")
+    __slots__ = ("_attempt", "_coroutine")
 
-    def __init__(self, coroutine: Coroutine[Any, Any, T], report: Callable[[float], None]) -> None:
+    def __init__(self, coroutine: Coroutine[Any, Any, T], attempt: Attempt) -> None:
         self._coroutine = coroutine
-        self._report = report
+        self._attempt = attempt
 
     def __await__(self) -> Generator[Any, Any, T]:
-        return cast("Generator[Any, Any, T]", self)
+        steps: Any = self
+        return steps  # type: ignore[no-any-return]
 
     def __iter__(self) -> Stretches[T]:
         return self
@@ -39,35 +41,34 @@ class Stretches(Generic[T]):
     def __next__(self) -> Any:
         began = time.perf_counter()
         try:
-            return self._coroutine.send(None)
+            awaited = self._coroutine.send(None)
         finally:
             if time.perf_counter() - began > LONG:
-                self._look_back(began)
+                self._attempt.note_blocking(time.perf_counter() - began)
+        self._attempt.slot.yielded = True
+        return awaited
 
     def send(self, value: Any) -> Any:
         """Go on to the next await."""
-        began = time.perf_counter()
-        try:
-            return self._coroutine.send(value)
-        finally:
-            self._look_back(began)
+        return self._go_on(self._coroutine.send, value)
 
     def throw(self, *error: Any) -> Any:
         """Go on to the next await, from an exception."""
-        began = time.perf_counter()
-        try:
-            return self._coroutine.throw(*error)
-        finally:
-            self._look_back(began)
+        return self._go_on(self._coroutine.throw, *error)
 
     def close(self) -> None:
         """End the coroutine where it stands."""
         self._coroutine.close()
 
-    def _look_back(self, began: float) -> None:
-        seconds = time.perf_counter() - began
-        if seconds > LONG:
-            self._report(seconds)
+    def _go_on(self, step: Callable[..., Any], *given: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            awaited = step(*given)
+        finally:
+            if time.perf_counter() - began > LONG:
+                self._attempt.note_blocking(time.perf_counter() - began)
+        self._attempt.slot.yielded = True
+        return awaited
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._coroutine, name)

@@ -149,7 +149,7 @@ class Book:
         timer = Timer(self._timer_count, due)
         self._timer_count += 1
         self.timers[timer.number] = timer
-        self.effects.timers.append(timer)
+        self.effects.timers += (timer,)
         return timer
 
     def remove(self, delivery: Delivery) -> None:

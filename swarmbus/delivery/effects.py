@@ -46,13 +46,14 @@ class Effects:
 
     def __init__(self) -> None:
         self.deliver: list[Delivery] = []
-        self.retry: list[Delivery] = []
-        self.maps: list[MapCursor] = []
         self.ready: list[MapCursor] = []
         self.cancelled: list[Delivery | MapCursor | Timer] = []
-        self.timers: list[Timer] = []
-        self.asked: list[Asked] = []
         self.published: list[Envelope] = []
         self.outbound: list[Envelope] = []
+        # Of these a record brings few, and most bring none: tuples, which cost nothing where they are empty.
+        self.retry: tuple[Delivery, ...] = ()
+        self.maps: tuple[MapCursor, ...] = ()
+        self.timers: tuple[Timer, ...] = ()
+        self.asked: tuple[Asked, ...] = ()
         self.decided = False
         self.ignored = False

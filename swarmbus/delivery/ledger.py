@@ -125,7 +125,7 @@ class Ledger(Book):
         if record.retry_at is not None:
             delivery.attempt = record.attempt + 1
             delivery.not_before = record.retry_at
-            self.effects.retry.append(delivery)
+            self.effects.retry += (delivery,)
             return
         failure = failure_of(self, delivery, record.error, record.exception)
         if delivery.key in self.mendings:
@@ -159,7 +159,7 @@ class Ledger(Book):
         delivery.asked = record.content
         delivery.started = False
         self.questions[record.question] = delivery
-        self.effects.asked.append(record)
+        self.effects.asked += (record,)
 
     def _answered(self, record: Answered) -> None:
         delivery = self.questions.pop(record.question, None)

@@ -73,7 +73,7 @@ def _deliver(book: Book, envelope: Envelope, handler: Handler, node: Node) -> No
     cursor = MapCursor(envelope, handler, node, items, book.pending)
     book.maps[envelope.number, handler.number] = cursor
     node.add(handler.reach)
-    book.effects.maps.append(cursor)
+    book.effects.maps += (cursor,)
     for column in handler.reach:
         if column >= FIRST_JOIN:
             join, item = node.belongs(column)

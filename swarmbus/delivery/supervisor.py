@@ -93,7 +93,7 @@ class Supervisor:
         attempt = Attempt(self._port, slot, run, delivery, self.watch)
         error: BaseException | None = None
         try:
-            handled = await Stretches(self._invoke(attempt), attempt.note_blocking)
+            handled = await Stretches(self._invoke(attempt), attempt)
             if self._clock.monotonic() > slot.deadline:  # it blocked the loop, so that nobody could stop it
                 slot.stop("timed_out", self._gone())
             if slot.stopped is None:

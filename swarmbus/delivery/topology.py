@@ -144,7 +144,7 @@ class Topology:
             PublishError: no row of the table allows it, no `when` accepts it, or the user code raised.
             EventEncodingError: JSON can't carry it; refused here, so that with a journal and without the same happens.
         """
-        routing = self.routing(source, type(event))
+        routing = self._routings.get((source, type(event))) or self.routing(source, type(event))
         if routing is None:
             raise PublishError(self._not_allowed(source, event))
         to_json(event)  # raises for what JSON can't carry

@@ -39,10 +39,11 @@ class Slot:
     Attributes:
         since: when the attempt began, in the clock's monotonic seconds.
         deadline: when it times out, moved by progress; once it is being stopped, when it is given up.
+        yielded: the attempt let others have their turn.
         stopped: why the attempt is being stopped, or None; `given_up` where it went on all the same.
     """
 
-    __slots__ = ("deadline", "delivery", "run", "scope", "since", "stopped", "timeout")
+    __slots__ = ("deadline", "delivery", "run", "scope", "since", "stopped", "timeout", "yielded")
 
     def __init__(self) -> None:
         self.run: RunState | None = None
@@ -52,6 +53,7 @@ class Slot:
         self.deadline = 0.0
         self.timeout = 0.0
         self.stopped: StopReason | None = None
+        self.yielded = False
 
     def stop(self, reason: StopReason, by: float) -> None:
         """Cancel the attempt under way, which has to be gone at a time in the clock's monotonic seconds."""

@@ -262,9 +262,13 @@ class MemoryTransport:
             else:
                 inbox.release(run, delivery)
             burst -= 1
-            if not burst or time.monotonic() > pause:
+            if slot.yielded:
+                slot.yielded = False
+            elif burst and time.monotonic() < pause:
+                continue
+            else:
                 await anyio.lowlevel.checkpoint()
-                burst, pause = BURST, time.monotonic() + SLICE
+            burst, pause = BURST, time.monotonic() + SLICE
 
     def _over(self, inbox: _Inbox, slot: Slot, run: RunState, delivery: Delivery) -> None:
         """Clear the place of an attempt that has come to its end, or is not waited for any longer."""
