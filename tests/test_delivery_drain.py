@@ -164,3 +164,23 @@ async def test_a_worker_that_waits_for_a_person_does_not_hold_up_the_closing() -
             await anyio.wait_all_tasks_blocked()
     with pytest.raises(RunStopped):
         await run.result()
+
+
+class Later(Role):
+    """Has its work done in an hour."""
+
+    name = "worker"
+
+    @on
+    async def work(self, event: WorkGiven, ctx: RoleContext[WorkDone]) -> None:
+        await ctx.publish(WorkDone(), after=3600)
+
+
+async def test_what_is_set_for_a_time_is_pending_too() -> None:
+    swarm = worker_swarm(Later(), clock=FakeClock())
+    async with swarm.open() as live:
+        run = await live.submit(WorkGiven(), run_id="r")
+        await anyio.wait_all_tasks_blocked()
+        await live.drain()
+        with pytest.raises(RunStopped, match=r"drained; pending: work_done in 3600 s$"):
+            await run.result()

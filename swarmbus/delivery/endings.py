@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from swarmbus.delivery.clock import Clock
     from swarmbus.delivery.deliveries import Delivery
+    from swarmbus.delivery.ledger import Ledger
     from swarmbus.delivery.runs import RunState
     from swarmbus.delivery.timekeeper import Timekeeper
     from swarmbus.delivery.transports.base import Slot, Transport
@@ -103,10 +104,9 @@ class Endings:
         await self._landing([run for run in self._runs.values() if run.flights])
         for run in list(self._runs.values()):
             if run.ledger.ended is None:
-                pending = ", ".join(describe(delivery) for delivery in list(run.ledger.pending.values())[:MOST])
-                await self._write(
-                    run, Ended(self._clock.time(), "stopped", f"drained; pending: {pending or 'nothing'}")
-                )
+                now = self._clock.time()
+                pending = ", ".join(_left_to_do(run.ledger, now)[:MOST]) or "nothing"
+                await self._write(run, Ended(now, "stopped", f"drained; pending: {pending}"))
         for run in list(self._runs.values()):
             await run.ended.wait()
 
@@ -203,6 +203,14 @@ def _occupied(slot: Slot, now: float) -> str:
     assert slot.delivery is not None
     stopped = ", and was told to stop" if slot.stopped is not None else ""
     return f"{describe(slot.delivery)} (for {now - slot.since:.0f} s{stopped})"
+
+
+def _left_to_do(ledger: Ledger, now: float) -> list[str]:
+    """Name what a run has yet to do: its deliveries, then what is set for a time."""
+    return [describe(delivery) for delivery in ledger.pending.values()] + [
+        f"{event_name(timer.event) if timer.event else 'the deadline of a join'} in {max(0.0, timer.due - now):.0f} s"
+        for timer in ledger.timers.values()
+    ]
 
 
 def describe(delivery: Delivery) -> str:
