@@ -101,7 +101,10 @@ def test_check_names_all_findings_at_once(capsys: pytest.CaptureFixture[str]) ->
     assert main(["check", str(SWARMS / "twelve_faults.py")]) == 3
     out, err = capsys.readouterr()
     found = twelve_faults.swarm.check()
-    assert all(finding.message in out and str(finding.hint) in out for finding in found)
+    assert len({finding.code for finding in found}) == len(found) == 12
+    for finding in found:
+        told = (finding.code, str(finding.where), finding.message, str(finding.hint))
+        assert [part for part in told if part not in out] == []
     assert out.splitlines()[-1] == f"{len(found)} errors"
     assert err == ""
 
