@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -124,6 +125,7 @@ class AttemptContext:
                 run_id=self.run_id,
                 delivery=self.delivery_id,
                 on_event=run.tell if run.watchers else None,
+                on_fault=partial(host.faults.add, self._attempt.delivery.handler.qualified),
                 spending=host.spending,
             )
         return self._asking

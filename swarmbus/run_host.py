@@ -10,7 +10,7 @@ from swarmbus.arguments import require_manager
 from swarmbus.messages import Usage
 from swarmbus.run_memory import RunMemory
 from swarmbus.task_groups import raised_by, singly
-from swarmbus.text import error_text
+from swarmbus.text import error_text, text_of
 from swarmbus.thinking.limits import Limits
 from swarmbus.thinking.prices import price_of
 from swarmbus.thinking.tools import Tool
@@ -90,6 +90,27 @@ class RunSpending:
         return self._prices[model](usage)
 
 
+class Faults:
+    """What the tools of a run's handlers, and the hooks around them, raised that nobody meant for the model."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str, str], tuple[int, str]] = {}
+
+    def add(self, handler: str, culprit: str, error: BaseException) -> None:
+        """Note one more; of those of one handler, culprit and type the text of the first is kept."""
+        place = (handler, culprit, type(error).__name__)
+        times, text = self._found.get(place, (0, text_of(error)))
+        self._found[place] = (times + 1, text)
+
+    def warnings(self) -> list[str]:
+        """Say for each handler, culprit and type of exception how often it came."""
+        return [
+            f"in {handler} {culprit} raised {kind}{f' {times} times' if times > 1 else ''} ({text}): its model was told"
+            " and went on; catch it, or raise swarmbus.errors.ToolError with what the model is to read"
+            for (handler, culprit, kind), (times, text) in self._found.items()
+        ]
+
+
 class RunHost:
     """The surroundings of one run's handlers."""
 
@@ -104,6 +125,7 @@ class RunHost:
         spending: RunSpending | None,
     ) -> None:
         self.memory = RunMemory()
+        self.faults = Faults()
         self.spending = spending
         self.deps = deps
         self.ready = factory is None
@@ -136,7 +158,10 @@ class RunHost:
                 self.ready = True
 
     async def close(self, seconds: float) -> list[str]:
-        """Close the dependencies within some seconds, and return what went wrong."""
+        """Close the dependencies within some seconds, and return what went wrong then and in tools."""
+        return [*self.faults.warnings(), *await self._closed_within(seconds)]
+
+    async def _closed_within(self, seconds: float) -> list[str]:
         if self._closed is None:
             return []
         self._over.set()

@@ -143,6 +143,7 @@ async def test_every_call_has_its_result_whatever_is_wrong_with_it(caplog: pytes
     assert sorted(record.getMessage().split(":")[0] for record in caplog.records) == [
         "call call_1_2 of tool add has arguments that do not fit",
         "call call_1_3 of tool add has arguments that do not fit",
+        "call call_1_5 of tool fail raised LookupError",
     ]
 
 

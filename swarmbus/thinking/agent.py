@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from swarmbus.messages import Content
     from swarmbus.thinking.limits import Spending, StopReason
     from swarmbus.thinking.loop_events import LoopEvent
-    from swarmbus.thinking.loop_state import Approve, Observer
+    from swarmbus.thinking.loop_state import Approve, Observer, OnFault
     from swarmbus.thinking.models.base import Model
     from swarmbus.thinking.tools import Tool
 
@@ -99,6 +99,7 @@ class Agent:
         spending: Spending | None = None,
         approve: Approve | None = None,
         on_event: Observer | None = None,
+        on_fault: OnFault | None = None,
         run_id: str = "",
         role: str = "",
         delivery: str = "",
@@ -120,6 +121,7 @@ class Agent:
             spending: a purse outside the agent that every model call is paid from.
             approve: asks a person about calls of tools that need it; without it they are not run.
             on_event: is called with every loop event, in the loop's task.
+            on_fault: is told what a tool, or a hook around one, raised that is no `ToolError`; it is logged anyway.
             run_id: the run that events and tools name.
             role: the role that events and tools name.
             delivery: the delivery that events name and idempotency keys depend on.
@@ -133,14 +135,12 @@ class Agent:
         self.limits = limits
         self.settings = settings
         self.conversation = conversation or Conversation(_messages("Agent(history={})", history))
-        self._deps = deps
-        self._calls = calls
-        self._spending = spending
+        self._deps, self._calls, self._spending = deps, calls, spending
         self._approve = approve
         self._on_event = on_event
+        self._on_fault = on_fault
         self._place = (run_id, role, delivery)
-        self._steering = MessageQueue(queues)
-        self._follow_ups = MessageQueue(queues)
+        self._steering, self._follow_ups = MessageQueue(queues), MessageQueue(queues)
         if limits.usd is not None:
             price_of(self.model.name)  # refuses a model whose price is not known
 
@@ -235,6 +235,7 @@ class Agent:
             follow_ups=self._follow_ups,
             spending=self._spending,
             approve=self._approve,
+            on_fault=self._on_fault,
         )
 
 

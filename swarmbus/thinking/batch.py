@@ -153,9 +153,12 @@ class Batch:
         try:
             return await self._hooked(tool, call, tool.signature.parse(call.arguments))
         except ValueError as error:
-            _log.warning("call %s of tool %s has arguments that do not fit: %s", call.id, call.name, error)
+            _log.warning("%s has arguments that do not fit: %s", self._named(call), "; ".join(str(error).splitlines()))
             return ToolResult.failed("invalid_arguments", str(error))
-        except (_Blocked, HookFailed) as error:
+        except HookFailed as error:
+            self._tell(call, error.__cause__ or error, "a hook around ")
+            return ToolResult.failed("blocked", str(error))
+        except _Blocked as error:
             return ToolResult.failed("blocked", str(error))
 
     async def _hooked(self, tool: Tool[..., Any], call: ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -184,13 +187,15 @@ class Batch:
             try:
                 value = await self._call_function(tool, call, arguments, scope, limit)
                 return _result(tool, value)
-            except anyio.get_cancelled_exc_class():
+            except anyio.get_cancelled_exc_class() as error:
                 if scope.cancel_called or being_cancelled():
                     raise
+                self._tell(call, error)
                 return ToolResult.failed("raised", "the tool was cancelled from within")
             except ToolError as error:
                 return ToolResult.failed("raised", text_of(error))
             except Exception as error:  # noqa: BLE001  # whatever a tool raises, the model reads it
+                self._tell(call, error)
                 return ToolResult.failed("raised", error_text(error))
         return ToolResult.failed("timed_out", f"no result within {limit:g} seconds; the call may have taken effect")
 
@@ -232,8 +237,19 @@ class Batch:
         try:
             changed: ToolResult = await ask_hook(hook, call, result, returns=ToolResult)
         except HookFailed as error:
+            self._tell(call, error.__cause__ or error, "a hook around ")
             return ToolResult.failed("raised", str(error))
         return changed
+
+    def _tell(self, call: ToolCall, error: BaseException, by: str = "") -> None:
+        """Tell those who watch over the loop of an exception that nobody meant for the model."""
+        _log.warning("%s%s raised %s", by, self._named(call), error_text(error), exc_info=error)
+        if self._setup.on_fault is not None:
+            self._setup.on_fault(f"{by}the tool {call.name}", error)
+
+    def _named(self, call: ToolCall) -> str:
+        place = self._state.reporter.delivery
+        return f"call {call.id} of tool {call.name}{' in ' if place else ''}{place}"
 
 
 class _Blocked(Exception):  # noqa: N818  # a decision, not an error

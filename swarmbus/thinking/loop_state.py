@@ -31,6 +31,9 @@ Observer: TypeAlias = "Callable[[LoopEvent], None]"
 Approve: TypeAlias = "Callable[[ToolCall, dict[str, Any]], Awaitable[bool]]"
 """Asks a person whether a call with these arguments may run."""
 
+OnFault: TypeAlias = "Callable[[str, BaseException], None]"
+"""Is told who raised what nobody meant for the model, such as `the tool search`, and the exception."""
+
 QueueMode = Literal["all", "one"]
 
 
@@ -75,6 +78,7 @@ class LoopSetup:
     follow_ups: MessageQueue
     spending: Spending | None = None
     approve: Approve | None = None
+    on_fault: OnFault | None = None
     price: Callable[[Usage], float] | None = field(init=False)
     specs: tuple[ToolSpec, ...] = field(init=False)
     spec_tokens: int = field(init=False)
