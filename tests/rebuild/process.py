@@ -51,24 +51,28 @@ class FileJournal:
 
 async def tell(story: Story, folder: Path, *, last: int | None, resumed: bool) -> None:
     """Start the story's run or go on with it, answer what it asks, and write down how it ends."""
-    journal = FileJournal(folder / "records", last)
-    async with story.make(journal, Effects(folder / "effects")).open() as live:
+    journal, effects = FileJournal(folder / "records", last), Effects(folder / "effects")
+    async with story.make(journal, effects).open() as live:
         run = await (live.resume("r") if resumed else live.submit(story.opening(), run_id="r"))
         async with anyio.create_task_group() as group:
-            group.start_soon(answer_all, story, run)
+            group.start_soon(answer_all, story, run, effects)
             result = await run.result()
             group.cancel_scope.cancel()
     data = {"output": result.output.model_dump(mode="json"), "warnings": result.warnings}
     (folder / "outcome").write_text(json.dumps(data, sort_keys=True))
 
 
-async def answer_all(story: Story, run: Run[Any]) -> None:
-    for question in list(run.questions):
-        await run.answer(question, story.answer(question))
+async def answer_all(story: Story, run: Run[Any], effects: Effects) -> None:
+    await answer_open(story, run, effects)
     async for item in run.events():
         if isinstance(item, Lifecycle) and item.type == "question_asked":
-            for question in list(run.questions):
-                await run.answer(question, story.answer(question))
+            await answer_open(story, run, effects)
+
+
+async def answer_open(story: Story, run: Run[Any], effects: Effects) -> None:
+    for question in list(run.questions):
+        effects.add("answered", question.partition(">")[2])  # without the number of the envelope
+        await run.answer(question, story.answer(question))
 
 
 def carry_out(order: dict[str, Any]) -> int:

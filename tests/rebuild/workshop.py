@@ -51,8 +51,9 @@ class Telling:
 
     @property
     def calls(self) -> Counter[str]:
-        """How many calls of each kind are in the records, tools and own effects together."""
-        return Counter(record["kind"] for record in self.records if record["record"] == "called")
+        """How many calls of each kind are in the records, tools and own effects together, and a person's answers."""
+        kinds = {"called": "kind", "answered": "record"}
+        return Counter(record[kinds[record["record"]]] for record in self.records if record["record"] in kinds)
 
     def effects(self) -> list[str]:
         """Return what was done outside, in order, since this was last asked for."""
