@@ -1,14 +1,14 @@
 """How a run is going, on standard error: a table that keeps itself up to date on a terminal, lines elsewhere.
 
-What is known of a run is counted by `Board`; how it is shown is for `RunProgress`. Neither holds the run up.
+What is known of a run is kept by the board; how it is shown is for `RunProgress`. Neither holds the run up.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console, Group
@@ -16,137 +16,23 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from swarmbus.events import event_name
+from swarmbus.board import Board, RoleCount
 from swarmbus.graph.text import printable
-from swarmbus.records import Envelope
-from swarmbus.results import Lifecycle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from types import TracebackType
     from typing import Self
 
+    from swarmbus.records import Envelope
+    from swarmbus.results import Lifecycle
+
 PAUSE = 2.0
 """Seconds between two lines that count what a role has done."""
+BEAT = 10.0
+"""Seconds without a line after which one says what is under way."""
 
 _COLUMNS = ("role", "handled", "again", "failed", "calls", "tokens", "now")
-
-
-@dataclass(slots=True)
-class RoleCount:
-    """What one role has done in a run.
-
-    Attributes:
-        handled: deliveries that were handled.
-        again: attempts that failed and are made again.
-        failed: deliveries that failed for good.
-        calls: replies of its model; those that come from a record are left out.
-        tokens: what these cost.
-        now: what it was last seen doing.
-    """
-
-    handled: int = 0
-    again: int = 0
-    failed: int = 0
-    calls: int = 0
-    tokens: int = 0
-    now: str = ""
-
-    def __str__(self) -> str:
-        told = [f"{self.handled} handled", f"{self.again} again" * bool(self.again)]
-        told += [f"{self.failed} failed" * bool(self.failed)]
-        told += [f"{self.calls} model call{'s' * (self.calls > 1)}, {self.tokens} tokens" * bool(self.calls)]
-        return ", ".join(part for part in told if part)
-
-
-class Board:
-    """Counts what the items of `run.events()` tell.
-
-    Attributes:
-        roles: what each role has done, and each kind of work beside them, in the order in which they were first heard
-            of.
-    """
-
-    def __init__(self) -> None:
-        self.roles: dict[str, RoleCount] = {}
-        self._seen: set[tuple[str, str]] = set()
-
-    def note(self, item: Envelope | Lifecycle | Any) -> Iterator[str]:
-        """Take an item into account, and yield the lines that should be told at once."""
-        if isinstance(item, Envelope):
-            yield from self._note_event(item)
-        elif isinstance(item, Lifecycle):
-            yield from self._note_lifecycle(item)
-        elif getattr(item, "role", ""):
-            self._note_loop(item)
-
-    def note_work(self, kind: str, name: str, status: str | None, *, failed: bool = False) -> Iterator[str]:
-        """Take into account how work outside the roles is getting on, such as the reading of documents.
-
-        Args:
-            kind: what is counted together.
-            name: the one thing that is worked on.
-            status: how it ended, or None where it begins.
-            failed: whether it ended badly.
-        """
-        count = self._role(kind)
-        if status is None:
-            count.now = name
-            return
-        count.now = ""
-        count.failed += failed
-        count.handled += not failed
-        yield f"{name}: {status}"
-
-    def _role(self, name: str) -> RoleCount:
-        return self.roles.setdefault(name, RoleCount())
-
-    def _note_event(self, envelope: Envelope) -> Iterator[str]:
-        kind = (envelope.source, event_name(envelope.event))
-        if kind not in self._seen:  # one line for each kind; the rest is counted
-            self._seen.add(kind)
-            yield f"{envelope.source}: {kind[1]}"
-
-    def _note_lifecycle(self, item: Lifecycle) -> Iterator[str]:
-        if item.role is None:
-            return  # the end of the run, which whoever waits for it tells
-        role = self._role(item.role)
-        place = _place(item)
-        match item.type:
-            case "delivery_committed":
-                role.handled += 1
-                role.now = ""
-            case "delivery_retried":
-                role.again += 1
-                yield f"{place}: {item.detail}; trying again"
-            case "delivery_failed":
-                role.failed += 1
-                yield f"{place}: {item.detail}"
-            case "question_asked":
-                role.now = "waits for a person"
-                yield f"{place}: waits for a person"
-            case "progress":
-                role.now = item.detail
-                yield f"{item.role}: {item.detail}"
-            case _:
-                pass
-
-    def _note_loop(self, item: Any) -> None:
-        role = self._role(item.role)
-        match item.type:
-            case "message_start":
-                role.now = f"asks {item.model}"
-            case "tool_execution_start":
-                role.now = f"runs {item.call.name}"
-            case "message_end" if not item.replayed and item.message is not None:
-                role.calls += 1
-                role.tokens += item.usage.total_tokens
-
-
-def _place(item: Lifecycle) -> str:
-    """Name the delivery that something happened to, with its item where it has one."""
-    value = f" ({item.value})" if item.value else ""
-    return f"{item.role}.{item.handler}" + (f"[{item.item}]{value}" if item.item is not None else "")
 
 
 class RunProgress:
@@ -165,11 +51,13 @@ class RunProgress:
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.board = Board()
+        self.board = Board(clock)
         self._stream = stream or sys.stderr
         self._clock = clock
         self._told: dict[str, str] = {}
-        self._last = clock()
+        self._last = self._last_line = clock()
+        self._over = threading.Event()
+        self._beats = threading.Thread(target=self._keep_beating, name="progress", daemon=True)
         self._footer = footer
         self._waiting = ""
         self._live = _live(self._stream, self._screen)
@@ -177,6 +65,8 @@ class RunProgress:
     def __enter__(self) -> Self:
         if self._live is not None:
             self._live.start()
+        else:
+            self._beats.start()
         return self
 
     def __exit__(
@@ -184,8 +74,10 @@ class RunProgress:
     ) -> None:
         if self._live is not None:
             self._live.stop()
-        else:
-            self._tell_counts()
+            return
+        self._over.set()
+        self._beats.join()
+        self._tell_counts()
 
     def note(self, item: Envelope | Lifecycle | Any) -> None:
         """Show what an item of `run.events()` tells."""
@@ -209,6 +101,11 @@ class RunProgress:
         if self._live is None:
             self._tell(self._waiting)
 
+    def beat(self) -> None:
+        """Say what is under way, where lines are shown and there was none for a while."""
+        if self._live is None and self._clock() - self._last_line >= BEAT and (work := self.board.under_way()):
+            self._tell(f"still at work: {work}")
+
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Keep the screen still within the block."""
@@ -220,6 +117,11 @@ class RunProgress:
             yield
         finally:
             self._live.start()
+
+    def _keep_beating(self) -> None:
+        """Beat once a second, in a thread of its own: what is under way may hold up the event loop."""
+        while not self._over.wait(1.0):
+            self.beat()
 
     def _show(self, lines: Iterator[str]) -> None:
         for line in lines:
@@ -236,6 +138,7 @@ class RunProgress:
                 self._tell(f"{name}: {count}")
 
     def _tell(self, line: str) -> None:
+        self._last_line = self._clock()
         if self._stream is None:  # standard error was closed before the program began
             return
         try:
@@ -254,7 +157,7 @@ class RunProgress:
         for name, count in list(self.board.roles.items()):  # drawn by a thread of its own, while more are added
             numbers = (count.handled, count.again, count.failed, count.calls, count.tokens)
             cells = [Text(str(number) if number else "") for number in numbers]
-            table.add_row(Text(name), *cells, Text(printable(count.now), overflow="ellipsis", no_wrap=True))
+            table.add_row(Text(name), *cells, Text(printable(self.board.now(name)), overflow="ellipsis", no_wrap=True))
         return table
 
 

@@ -273,10 +273,12 @@ class Restarted:
     Attributes:
         reason: what went wrong with the try before.
         delay: seconds waited before the next try.
+        tries: which try the next one is.
     """
 
     reason: str
     delay: float
+    tries: int = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,8 +124,9 @@ class Lifecycle:
     """Something that happened to a run or a delivery, as those who watch a run see it.
 
     Attributes:
-        type: `run_done`, `run_failed`, … (always the last), `delivery_started`, `delivery_committed`,
-            `delivery_retried`, `delivery_failed`, `call_recorded`, `question_asked` or `progress`.
+        type: `run_done`, `run_failed`, … (always the last), `delivery_started` (an attempt begins),
+            `delivery_committed`, `delivery_retried`, `delivery_failed`, `delivery_cancelled`, `call_recorded`,
+            `question_asked` or `progress`.
         time: seconds since the epoch.
         envelope: number of the envelope in its run; item: index of the mapped item.
         detail: what there is to say, such as the error; value: the mapped item in short, of a delivery that failed.

@@ -1,4 +1,4 @@
-"""The progress of a run: what is counted, which lines are told at once, and what a terminal and a file get to see."""
+"""The progress of a run: what a terminal and a file get to see of what is counted and told at once."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import io
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from swarms import research
 
-from swarmbus.console import PAUSE, Board, RoleCount, RunProgress
+from swarmbus.console import BEAT, PAUSE, RunProgress
 from swarmbus.events import Event
 from swarmbus.records import Envelope
 from swarmbus.results import Lifecycle
-from swarmbus.swarm import Swarm
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,65 +43,6 @@ def lifecycle(
 
 def envelope(source: str = "executor") -> Envelope:
     return Envelope(1, StepDone(), source, 0, 0.0, 1)
-
-
-def lines(board: Board, *items: Any) -> list[str]:
-    return [line for item in items for line in board.note(item)]
-
-
-async def items_of(swarm: Swarm[Any], event: Event) -> list[Any]:
-    async with swarm.open() as live:
-        run = await live.submit(event)
-        return [item async for item in run.events()]
-
-
-def test_each_kind_of_event_is_told_once() -> None:
-    assert lines(Board(), envelope(), envelope(), envelope("planner")) == ["executor: step_done", "planner: step_done"]
-
-
-@pytest.mark.parametrize(
-    ("item", "told", "count"),
-    [
-        (lifecycle("delivery_committed"), [], RoleCount(handled=1)),
-        (
-            lifecycle("delivery_retried", item=3, detail="OSError: no", value="'a'"),
-            ["executor.work[3] ('a'): OSError: no; trying again"],
-            RoleCount(again=1),
-        ),
-        (lifecycle("delivery_failed", detail="OSError: no"), ["executor.work: OSError: no"], RoleCount(failed=1)),
-        (lifecycle("question_asked"), ["executor.work: waits for a person"], RoleCount(now="waits for a person")),
-        (lifecycle("progress", detail="page 3"), ["executor: page 3"], RoleCount(now="page 3")),
-        (lifecycle("delivery_started"), [], RoleCount()),
-    ],
-    ids=lambda value: value.type if isinstance(value, Lifecycle) else "",
-)
-def test_what_happens_to_a_delivery_is_counted_and_told(item: Lifecycle, told: list[str], count: RoleCount) -> None:
-    board = Board()
-    assert lines(board, item) == told
-    assert board.roles == {"executor": count}
-
-
-def test_how_the_run_ended_is_left_to_others() -> None:
-    board = Board()
-    assert lines(board, lifecycle("run_failed", role=None)) == []
-    assert board.roles == {}
-
-
-async def test_what_a_run_tells_adds_up() -> None:
-    board = Board()
-    lines(board, *await items_of(research.make(), research.QuestionAsked(question="why?")))
-    counts = {role: (count.handled, count.failed, count.calls) for role, count in board.roles.items()}
-    assert counts == {"planner": (1, 0, 1), "executor": (3, 0, 4), "aggregator": (1, 0, 1)}
-    assert all(count.tokens > 0 for count in board.roles.values())
-
-
-def test_work_beside_the_roles_is_counted_too() -> None:
-    board = Board()
-    assert list(board.note_work("documents", "a.pdf", None)) == []
-    assert board.roles["documents"].now == "a.pdf"
-    assert list(board.note_work("documents", "a.pdf", "read")) == ["a.pdf: read"]
-    assert list(board.note_work("documents", "b.pdf", "encrypted", failed=True)) == ["b.pdf: encrypted"]
-    assert str(board.roles["documents"]) == "1 handled, 1 failed"
 
 
 def shown(stream: io.StringIO, clock: Clock, items: Iterable[tuple[float, Any]]) -> str:
@@ -188,6 +127,43 @@ def test_the_table_stands_still_while_something_else_is_on_the_screen(monkeypatc
     with RunProgress(stream=stream, clock=Clock()) as progress, progress.paused():
         assert stream.getvalue().endswith("\x1b[?25h")
     assert stream.getvalue().count("\x1b[?25l") == 2
+
+
+def test_a_file_is_told_what_is_under_way_where_there_was_no_line_for_a_while() -> None:
+    stream, clock = io.StringIO(), Clock()
+    with RunProgress(stream=stream, clock=clock) as progress:
+        progress.note(lifecycle("delivery_started"))
+        for seconds in (BEAT - 1, 1, BEAT - 1, 1):
+            clock.now += seconds
+            progress.beat()
+        progress.note(lifecycle("progress", detail="page 3"))
+        clock.now += BEAT - 1
+        progress.beat()
+    assert stream.getvalue().splitlines() == [
+        "still at work: executor.work (1) for 10 s",
+        "still at work: executor.work (1) for 20 s",
+        "executor: page 3",
+    ]
+
+
+def test_nothing_is_said_of_work_where_none_is_under_way() -> None:
+    stream, clock = io.StringIO(), Clock()
+    with RunProgress(stream=stream, clock=clock) as progress:
+        clock.now += BEAT
+        progress.beat()
+    assert stream.getvalue() == ""
+
+
+def test_a_terminal_shows_for_how_long_a_role_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    stream, clock = Terminal(), Clock()
+    with RunProgress(stream=stream, clock=clock) as progress:
+        progress.note(lifecycle("delivery_started"))
+        clock.now += 7
+        progress.beat()
+    assert "works for 7 s" in stream.getvalue()
+    assert "still at work" not in stream.getvalue()
 
 
 class Broken(io.StringIO):

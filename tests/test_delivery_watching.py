@@ -8,8 +8,20 @@ import anyio
 import pytest
 
 from support.clock import FakeClock
-from support.jobs import JobGiven, WorkDone, WorkGiven, events_in, job_swarm, kinds, read_all, worker_swarm
-from swarmbus import Event, Lifecycle, Role, RoleContext, Run, on
+from support.jobs import (
+    JobGiven,
+    PieceDone,
+    WorkDone,
+    WorkGiven,
+    events_in,
+    gatherer,
+    job_swarm,
+    kinds,
+    read_all,
+    worker_swarm,
+)
+from swarmbus import Event, Lifecycle, Retry, Retryable, Role, RoleContext, Run, on
+from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.models import ScriptedModel
 
 
@@ -67,7 +79,7 @@ async def test_a_drained_run_ends_the_reading_too() -> None:
         run = await live.submit(WorkGiven(text="hang"))
         reading = run.events()
         await anyio.wait_all_tasks_blocked()
-    assert kinds([item async for item in reading]) == ["run_stopped"]
+    assert kinds([item async for item in reading]) == ["delivery_started", "run_stopped"]
 
 
 async def test_envelopes_and_what_happens_to_deliveries_are_shown_in_order() -> None:
@@ -75,19 +87,48 @@ async def test_envelopes_and_what_happens_to_deliveries_are_shown_in_order() -> 
         run = await live.submit(JobGiven(pieces=(1, 2)))
         seen = await read_all(run)
     assert [kind for kind in kinds(seen) if kind != "JobGiven"] == [
+        "delivery_started",
         "PieceDone",
         "delivery_committed",
+        "delivery_started",
         "PieceDone",
         "delivery_committed",
+        "delivery_started",
         "JobDone",
         "delivery_committed",
         "run_done",
     ]
     lifecycle = [item for item in seen if isinstance(item, Lifecycle)]
-    assert [(item.role, item.handler, item.envelope, item.item) for item in lifecycle[:2]] == [
+    assert [(item.role, item.handler, item.envelope, item.item) for item in lifecycle[:4]] == [
+        ("worker", "work", 0, 0),
         ("worker", "work", 0, 0),
         ("worker", "work", 0, 1),
+        ("worker", "work", 0, 1),
     ]
+
+
+@pytest.mark.parametrize("journal", [None, MemoryJournal()], ids=["nothing kept", "journal"])
+async def test_each_attempt_is_seen_to_begin_and_to_end_once(journal: MemoryJournal | None) -> None:
+    class Worker(Role):
+        concurrency = 3
+
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int, ctx: RoleContext) -> PieceDone:
+            if piece == 0 and ctx.attempt == 1:
+                raise Retryable("once more")
+            if piece == 1:
+                await anyio.sleep_forever()
+            return PieceDone(piece=piece)
+
+    swarm = job_swarm(Worker(), gatherer(quorum=2), retry=Retry(delay=0), journal=journal)
+    async with swarm.open() as live:
+        run = await live.submit(JobGiven(pieces=(0, 1, 2)))
+        seen = [item for item in await read_all(run) if getattr(item, "handler", None) == "work"]
+    assert {number: [item.type.partition("_")[2] for item in seen if item.item == number] for number in range(3)} == {
+        0: ["started", "retried", "started", "committed"],
+        1: ["started", "cancelled"],
+        2: ["started", "committed"],
+    }
 
 
 async def test_the_loops_events_and_progress_are_shown() -> None:
@@ -100,7 +141,7 @@ async def test_the_loops_events_and_progress_are_shown() -> None:
     async with worker_swarm(Worker(), model=ScriptedModel(["!"])).open() as live:
         run = await live.submit(WorkGiven())
         seen = kinds(await read_all(run))
-    assert seen[0] == "progress"
+    assert seen[:2] == ["delivery_started", "progress"]
     assert seen.index("agent_start") < seen.index("turn_start") < seen.index("agent_end") < seen.index("run_done")
 
 

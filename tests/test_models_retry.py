@@ -63,6 +63,32 @@ async def test_tries_are_counted_exactly(error: ModelError, tries: int) -> None:
     assert caught.value.args == (tries,)
 
 
+async def test_the_last_error_says_how_often_it_was_tried_in_all_and_each_further_try_its_number() -> None:
+    outcomes = [ServerFault("busy"), RateLimited("slowly", retry_after=0.0), ServerFault("busy"), ServerFault("busy")]
+    said = list[StreamPart]()
+
+    async def attempt() -> AsyncGenerator[StreamPart, None]:
+        if outcomes:
+            raise outcomes.pop(0)
+        yield REPLY
+
+    async def read() -> None:
+        async for part in retried(attempt, Gate(), QUICK):
+            said.append(part)
+
+    with pytest.raises(ServerFault, match=r"^busy \(tried 4 times\)$"):
+        await read()
+    assert [part.tries for part in said if isinstance(part, Restarted)] == [2, 3, 4]
+
+
+async def test_an_error_at_the_first_try_says_nothing_of_tries() -> None:
+    def attempt() -> AsyncGenerator[StreamPart, None]:
+        raise NotTheApi("no")
+
+    with pytest.raises(NotTheApi, match=r"^no$"):
+        await anext(retried(attempt, Gate(), QUICK))
+
+
 @pytest.mark.parametrize("tries", [1, 2, 3, 20])
 def test_delays_grow_up_to_a_cap_and_differ(tries: int) -> None:
     retries = Retries(first_delay=1, longest_delay=10)

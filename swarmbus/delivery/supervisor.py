@@ -16,6 +16,7 @@ import anyio
 from swarmbus.delivery.attempt import Attempt
 from swarmbus.delivery.blocking import Stretches
 from swarmbus.delivery.endings import describe
+from swarmbus.delivery.watching import tell_start
 from swarmbus.errors import RoleError
 from swarmbus.records import Committed, ErrorInfo, Failed, Started
 from swarmbus.text import error_text, text_of, traceback_text
@@ -90,6 +91,7 @@ class Supervisor:
         slot.deadline = slot.since + policy.timeout
         if slot.deadline < self._next_check:
             self.watch(slot.deadline)
+        tell_start(run, delivery, self._clock)
         attempt = Attempt(self._port, slot, run, delivery, self.watch)
         error: BaseException | None = None
         try:

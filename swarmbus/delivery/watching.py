@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from swarmbus.records import Asked, Called, Committed, Failed, Started
+from swarmbus.delivery.deliveries import Delivery
+from swarmbus.records import Asked, Called, Committed, Failed
 from swarmbus.results import Lifecycle
 from swarmbus.text import brief
 
 if TYPE_CHECKING:
     from typing import Self
 
+    from swarmbus.delivery.clock import Clock
     from swarmbus.delivery.effects import Effects
     from swarmbus.delivery.home import Home
     from swarmbus.delivery.runs import RunState
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from swarmbus.records import DeliveryKey, Record
 
 _KINDS: dict[type[Any], str] = {
-    Started: "delivery_started",
     Called: "call_recorded",
     Committed: "delivery_committed",
     Failed: "delivery_failed",
@@ -103,6 +104,9 @@ def tell(topology: Topology, run: RunState, record: Record, effects: Effects) ->
     """Show what a record did."""
     for envelope in effects.published:
         run.tell(envelope)
+    for cancelled in effects.cancelled:
+        if isinstance(cancelled, Delivery):
+            run.tell(_lifecycle("delivery_cancelled", run, cancelled, record.at))
     kind = _KINDS.get(type(record))
     key = getattr(record, "delivery", None)
     if kind is None or key is None:
@@ -115,6 +119,17 @@ def tell(topology: Topology, run: RunState, record: Record, effects: Effects) ->
         detail = f"{record.error.type}: {record.error.message}"
         kind = "delivery_failed" if record.retry_at is None else "delivery_retried"
     run.tell(Lifecycle(kind, run.id, record.at, handler.role, handler.name, key[0], item, detail, value))
+
+
+def tell_start(run: RunState, delivery: Delivery, clock: Clock) -> None:
+    """Show that an attempt begins."""
+    if run.watchers:
+        run.tell(_lifecycle("delivery_started", run, delivery, clock.time()))
+
+
+def _lifecycle(kind: str, run: RunState, delivery: Delivery, at: float) -> Lifecycle:
+    handler, item = delivery.handler, delivery.item if delivery.item >= 0 else None
+    return Lifecycle(kind, run.id, at, handler.role, handler.name, delivery.envelope.number, item)
 
 
 def _value(run: RunState, key: DeliveryKey) -> str:

@@ -59,7 +59,7 @@ class FallbackModel:
         Raises:
             ModelError: the last model's error, where none answers.
         """
-        for model in self._models[:-1]:
+        for tries, model in enumerate(self._models[:-1], start=2):
             try:
                 async with streamed(model, request) as parts:
                     async for part in parts:
@@ -67,7 +67,7 @@ class FallbackModel:
             except _FINAL:
                 raise
             except ModelError as error:
-                yield Restarted(f"{model.name} failed: {text_of(error)}", 0.0)
+                yield Restarted(f"{model.name} failed: {text_of(error)}", 0.0, tries)
             else:
                 return
         async with streamed(self._models[-1], request) as parts:

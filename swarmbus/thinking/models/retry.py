@@ -116,7 +116,7 @@ async def retried(
     """Yield the parts of the first try that succeeds; before each further one, say so.
 
     Raises:
-        ModelError: the last try's error.
+        ModelError: the last try's error, which says how often it was tried where that was more than once.
     """
     tries = refusals = 0
     while True:
@@ -128,25 +128,27 @@ async def retried(
             gate.succeeded()
         except RateLimited as error:
             refusals += 1
-            delay = _delay(error, retries, refusals, retries.rate_limits)
+            delay = _delay(error, retries, refusals, retries.rate_limits, tries + refusals)
             gate.refused(started, delay)
             failure: ModelError = error
         except ModelError as error:
             tries += 1
-            delay = _delay(error, retries, tries, retries.attempts)
+            delay = _delay(error, retries, tries, retries.attempts, tries + refusals)
             failure = error
         else:
             return
         finally:
             gate.leave()
-        yield Restarted(str(failure), delay)
+        yield Restarted(str(failure), delay, tries + refusals + 1)
         if not isinstance(failure, RateLimited):  # the gate itself waits for those
             await anyio.sleep(delay)
 
 
-def _delay(error: ModelError, retries: Retries, tries: int, most: int) -> float:
+def _delay(error: ModelError, retries: Retries, tries: int, most: int, total: int) -> float:
     """Return the seconds until the next try, or raise the error where there is to be none."""
     wait: Any = error.retry_after
     if not error.retryable or tries >= most or (wait or 0) > retries.longest_delay:
+        if total > 1:
+            error.args = (f"{error} (tried {total} times)",)
         raise error
     return retries.delay(tries) if wait is None else float(wait) + random.uniform(0, retries.first_delay)  # noqa: S311
