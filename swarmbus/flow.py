@@ -12,7 +12,7 @@ from swarmbus.events import Event
 from swarmbus.fields import bare, describe, members
 from swarmbus.reach import Reach
 from swarmbus.results import Finding
-from swarmbus.table import External, is_event, row_text
+from swarmbus.table import CLIENT, External, is_event, row_text
 from swarmbus.text import did_you_mean
 from swarmbus.wiring import HandlerWiring
 from swarmbus.wording import placed, publishers_of, unpublished
@@ -53,9 +53,11 @@ def result_out_of_reach(swarm: Reach) -> Iterator[Finding]:
     rows = [entry for entry in swarm.entries if swarm.is_result(entry)]
     name = result.__name__
     if not rows:
-        others = [entry.event.__name__ for entry in swarm.entries]
-        told = f"the result {name} is never sent to the client: no row has CLIENT handle it{did_you_mean(name, others)}"
-        yield finding("SB204", told, f"add the row (..., {name}, CLIENT)", event=name, where=where)
+        sent = [entry.event.__name__ for entry in swarm.entries if CLIENT in entry.handlers]
+        told = f"the result {name} is never sent to the client: no row has CLIENT handle it{did_you_mean(name, sent)}"
+        hint = f"add the row (..., {name}, CLIENT)"
+        hint += f", or name as the result what the client is sent: {' or '.join(dict.fromkeys(sent))}" if sent else ""
+        yield finding("SB204", told, hint, event=name, where=where)
         return
     reached = swarm.from_outside()
     for entry in rows:

@@ -499,6 +499,19 @@ def test_a_result_that_is_never_sent_to_the_client() -> None:
     assert "no row has CLIENT handle it" in found.message
 
 
+def test_a_result_that_is_not_sent_to_the_client_names_what_is() -> None:
+    class ReportsReady(Event):
+        pass
+
+    (found,) = findings(result=ReportsReady)
+    assert "(did you mean `ReportReady`?)" in found.message
+    assert found.hint == (
+        "add the row (..., ReportsReady, CLIENT), or name as the result what the client is sent: ReportReady"
+    )
+    (found,) = findings(result=StepDone)
+    assert "did you mean" not in found.message
+
+
 def test_a_result_that_nothing_leads_to() -> None:
     class Writer(Role):
         @on
