@@ -87,7 +87,8 @@ def handled_but_not_in_table(swarm: Reach) -> Iterator[Finding]:
                 f"{handler.qualified} handles {event.__name__}, but no row of the event table gives it to "
                 f"{handler.role}{near_event(event, [entry.event for entry in given])}; {publishers_of(swarm, event)}"
             )
-            hint = f'add the row (..., {event.__name__}, "{handler.role}"), or drop the handler'
+            publisher = "SYSTEM" if event is HandlerFailed else "..."
+            hint = f'add the row ({publisher}, {event.__name__}, "{handler.role}"), or drop the handler'
             yield finding("SB101", told, hint, role=handler.role, event=event.__name__, where=handler.where)
 
 

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from swarmbus.events import Event
+from swarmbus.events import Event, HandlerFailed
 from swarmbus.reach import Reach, publishes
-from swarmbus.table import Party, address, meant
+from swarmbus.table import SYSTEM, Party, address, meant
 from swarmbus.text import did_you_mean
 from swarmbus.wiring import HandlerWiring
 
@@ -64,14 +64,30 @@ def near_event(event: type[Event], others: Iterable[type[Event]]) -> str:
 def publishers_of(swarm: Reach, event: type[Event]) -> str:
     """Say who publishes an event, or who was looked at in vain."""
     own = [handler for handler in swarm.handlers if publishes(handler, event)]
-    return f"it is published by {placed(own)}" if own else unpublished(swarm, [event])
+    sources = [*beside_roles(swarm, event), *([placed(own)] if own else [])]
+    return f"it is published by {', '.join(sources)}" if sources else unpublished(swarm, [event])
+
+
+def beside_roles(swarm: Reach, event: type[Event]) -> list[str]:
+    """List those beside the roles who publish an event, as code names them."""
+    entries = [entry for entry in swarm.entries if issubclass(entry.event, event)]
+    found = [party for entry in entries for party in entry.publishers if not isinstance(party, str)]
+    found += [SYSTEM] if event is HandlerFailed else []
+    return [
+        party.name.upper() if isinstance(party, Party) else f'External("{party.name}")'
+        for party in dict.fromkeys(found)
+    ]
 
 
 def unpublished(swarm: Reach, events: Iterable[type[Event]]) -> str:
     """Say which of some events no handler publishes, and who was looked at in vain; where there is none, nothing."""
     looked_at = [handler for handler in swarm.handlers if handler.produces]
     published = [event for handler in looked_at for event in handler.produces]
-    missing = [event for event in events if not any(publishes(handler, event) for handler in looked_at)]
+    missing = [
+        event
+        for event in events
+        if not beside_roles(swarm, event) and not any(publishes(handler, event) for handler in looked_at)
+    ]
     names = " or ".join(f"{event.__name__}{near_event(event, published)}" for event in missing)
     return f"no handler publishes {names}, looking at {listed(looked_at, 'produces')}" if missing else ""
 

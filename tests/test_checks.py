@@ -128,6 +128,36 @@ def test_handled_but_not_in_the_table() -> None:
     assert found.hint == 'add the row (..., Summarised, "listener"), or drop the handler'
 
 
+def test_a_handler_of_what_comes_from_beside_the_roles_is_told_who_publishes_it() -> None:
+    class Restarter(Role):
+        name = "listener"
+
+        @join(StepDone, per=Asked)
+        async def write(self, asked: Asked, steps: Joined[StepDone]) -> None: ...
+
+        @on
+        async def hear(self, event: HandlerFailed) -> None: ...
+
+        @on
+        async def read(self, event: Summarised) -> None: ...
+
+    rows = {"done": ("executor", StepDone, ("aggregator", "listener")), "mail": (External("mail"), Summarised, CLIENT)}
+    found = findings(Planner(), Executor(), Aggregator(), Restarter(), **rows)
+    assert [(each.code, each.event, each.message.rpartition("; ")[2], each.hint) for each in found] == [
+        (
+            "SB101",
+            event,
+            f"it is published by {publisher}",
+            f'add the row ({row}, {event}, "listener"), or drop the handler',
+        )
+        for event, publisher, row in (
+            ("Asked", "CLIENT", "..."),
+            ("HandlerFailed", "SYSTEM", "SYSTEM"),
+            ("Summarised", 'External("mail")', "..."),
+        )
+    ]
+
+
 def test_in_the_table_but_not_handled() -> None:
     (found,) = findings(asked=(CLIENT, Asked, ("planner", "executor")))
     assert (found.code, found.role, found.event) == ("SB102", "executor", "Asked")
