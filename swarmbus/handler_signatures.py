@@ -144,6 +144,12 @@ class _Reader:
             hint = "import RoleContext at run time, not only under TYPE_CHECKING"
             self._report("SB109", f"uses the name RoleContext for {name}, which is not defined at run time", hint)
             return
+        if self._spec.kind == "on" and (get_origin(annotation) or annotation) is Joined:
+            self._unread = True  # what it waits for is not said
+            events = ", ".join(describe(part) for arg in get_args(annotation) for part in self._scope.members(arg))
+            hint = f"use @join({events or 'StepDone'}, per=...), where per= names the event that opens it"
+            self._report("SB113", f"takes {name} as Joined, which only @join fills", hint)
+            return
         kind = self._kind(annotation)
         if kind is not None and kind in inputs.filled.values():
             self._report("SB113", f"has two parameters for its {kind}", "keep one of them")

@@ -141,7 +141,10 @@ def test_a_handler_of_what_comes_from_beside_the_roles_is_told_who_publishes_it(
         @on
         async def read(self, event: Summarised) -> None: ...
 
-    rows = {"done": ("executor", StepDone, ("aggregator", "listener")), "mail": (External("mail"), Summarised, CLIENT)}
+    rows: dict[str, Any] = {
+        "done": ("executor", StepDone, ("aggregator", "listener")),
+        "mail": (External("mail"), Summarised, CLIENT),
+    }
     found = findings(Planner(), Executor(), Aggregator(), Restarter(), **rows)
     assert [(each.code, each.event, each.message.rpartition("; ")[2], each.hint) for each in found] == [
         (

@@ -634,6 +634,16 @@ class Unbound(Role):
     async def handle(self, event: E) -> None: ...
 
 
+class TakesJoined(Role):
+    @on
+    async def handle(self, event: A, answers: Joined[B]) -> None: ...
+
+
+class TakesJoinedAlone(Role):
+    @on
+    async def handle(self, answers: Joined[B]) -> None: ...
+
+
 class TooMany(Role):
     @on
     async def handle(self, event: A, other: B) -> None: ...
@@ -725,6 +735,8 @@ class DecoratedPlain(Role):
         (Unreadable, ["SB109"], "uses the name A | in parameter event"),
         (HidesContext, ["SB113"], "takes event, ctx beside context and state"),
         (Unbound, ["SB109"], "E, which stands for no class"),
+        (TakesJoined, ["SB113"], "takes answers as Joined, which only @join fills"),
+        (TakesJoinedAlone, ["SB113"], "takes answers as Joined, which only @join fills"),
         (TooMany, ["SB113"], "takes event, other beside context and state, but is called with one event"),
         (KeywordOnly, ["SB113"], "keyword-only parameter ctx"),
         (TwoContexts, ["SB113"], "two parameters for its context"),
@@ -754,6 +766,7 @@ def test_what_says_nothing_is_a_finding_with_its_place(role: type[Role], found: 
     ("role", "hint"),
     [
         (PlainContext, "annotate it as the context: ctx: RoleContext"),
+        (TakesJoined, "use @join(B, per=...), where per= names the event that opens it"),
         (PlainState, "annotate it with the role's own State: state: State"),
         (PlainDeps, "drop it: a run's dependencies are in ctx.deps"),
         (HidesRoleContext, "import RoleContext at run time, not only under TYPE_CHECKING"),
