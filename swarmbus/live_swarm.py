@@ -182,6 +182,7 @@ class LiveSwarm(Generic[R]):
         return RunHost(
             opening,
             self._group,
+            give_up=self.bus.give_up,
             factory=self.swarm._deps if deps is None else None,  # noqa: SLF001
             deps=deps,
             limits=self.swarm._limits,  # noqa: SLF001

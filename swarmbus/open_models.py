@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 import anyio
 
-from swarmbus.task_groups import singly
+from swarmbus.task_groups import raised_by, singly
 from swarmbus.thinking.models.base import kept_open
 
 if TYPE_CHECKING:
@@ -44,5 +44,10 @@ class OpenModels:
             self._group.start_soon(self._hold, model)
 
     async def _hold(self, model: Model) -> None:
+        error = await raised_by(self._keep_open(model))
+        if error is not None:
+            raise error
+
+    async def _keep_open(self, model: Model) -> None:
         async with kept_open(model):
             await self._over.wait()

@@ -112,13 +112,19 @@ class Faults:
 
 
 class RunHost:
-    """The surroundings of one run's handlers."""
+    """The surroundings of one run's handlers.
+
+    Args:
+        group: for the tasks that keep the dependencies open.
+        give_up: ends the swarm, with the error for whoever opened it and the reason for whoever waits for a run.
+    """
 
     def __init__(
         self,
         opening: Event,
         group: TaskGroup,
         *,
+        give_up: Callable[[BaseException, str], None],
         factory: DepsFactory | None,
         deps: Any,
         limits: Limits | None,
@@ -131,6 +137,7 @@ class RunHost:
         self.ready = factory is None
         self._opening = opening
         self._group = group
+        self._give_up = give_up
         self._factory = factory
         self._limits = limits or Limits()
         self._over = anyio.Event()
@@ -191,6 +198,9 @@ class RunHost:
             self._error = await raised_by(self._hold(closed, task_status))
             if self._closed is None:  # it could not be opened, so that nobody was told yet
                 task_status.started()
+            elif not isinstance(self._error, Exception | None):
+                reason = f"the run's dependencies raised {error_text(self._error)} when closed, which ended the swarm"
+                self._give_up(self._error, reason)
         finally:
             closed.set()
 

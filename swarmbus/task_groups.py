@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
+from swarmbus.cancellation import being_cancelled, stray
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
     from contextlib import AbstractAsyncContextManager
@@ -44,8 +46,12 @@ async def raised_by(work: Awaitable[Any]) -> BaseException | None:
     """Let something do its work, and return what it raised; only being stopped passes through."""
     try:
         await work
-    except (anyio.get_cancelled_exc_class(), GeneratorExit):
+    except GeneratorExit:
         raise
+    except anyio.get_cancelled_exc_class() as error:
+        if being_cancelled():
+            raise
+        return stray(error)
     except BaseException as error:  # noqa: BLE001  # whatever it is, who asked deals with it
         return error
     return None
@@ -79,17 +85,23 @@ async def closed_within(seconds: float, manager: AbstractAsyncContextManager[Any
 
     Raises:
         TimeoutError: it was not left by then, and was cancelled; an error of the block comes first.
+        RuntimeError: it let out a cancellation that nobody had asked for.
     """
     problem: BaseException | None = None
     with anyio.CancelScope() as scope:
-        async with manager:
-            try:
-                yield
-            except BaseException as error:
-                problem = error
+        try:
+            async with manager:
+                try:
+                    yield
+                except BaseException as error:
+                    problem = error
+                    raise
+                finally:
+                    scope.deadline = anyio.current_time() + seconds
+        except anyio.get_cancelled_exc_class() as error:
+            if error is problem or being_cancelled():
                 raise
-            finally:
-                scope.deadline = anyio.current_time() + seconds
+            raise stray(error) from error
     if scope.cancelled_caught:
         raise problem or TimeoutError(f"{what} was not closed within {seconds:g} s")
 

@@ -158,17 +158,37 @@ async def test_nothing_new_starts_and_the_run_goes_on_when_it_is_resumed() -> No
     assert begun == [1, 2, 2, 3, 4]
 
 
-async def test_dependencies_that_exit_while_they_are_opened_do_the_same() -> None:
+@pytest.mark.parametrize("when", ["opened", "closed"])
+async def test_dependencies_that_exit_do_the_same(when: str) -> None:
     error = SystemExit("no database")
 
     @asynccontextmanager
     async def connect(event: Event) -> AsyncIterator[None]:
-        if isinstance(event, WorkGiven):
+        if when == "opened":
             raise error
         yield
+        raise error
 
     with anyio.fail_after(5), pytest.raises(SystemExit) as caught:
         await worker_swarm(Raising(None), deps=connect).run(WorkGiven())
+    assert caught.value is error
+
+
+async def test_dependencies_that_exit_after_the_time_to_close_them_do_the_same() -> None:
+    error, leave = SystemExit("no database"), anyio.Event()
+
+    @asynccontextmanager
+    async def connect(event: Event) -> AsyncIterator[None]:
+        yield
+        await leave.wait()
+        raise error
+
+    with anyio.fail_after(5), pytest.raises(SystemExit) as caught:  # noqa: PT012  # the block is what is tested
+        async with worker_swarm(Raising(None), deps=connect).open(grace=0) as live:
+            result = await (await live.submit(WorkGiven())).result()
+            assert result.warnings == ("the run's dependencies were not closed within 0 s",)
+            leave.set()
+            await anyio.sleep_forever()
     assert caught.value is error
 
 

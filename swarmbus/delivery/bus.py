@@ -90,7 +90,7 @@ class Bus:
         shared: Any = {"clock": clock, "timekeeper": self._timekeeper, "transport": transport}
         port = AttemptPort(topology.prepare, pressure, self.write, clock=clock, home=self.home, grace=grace)
         durable = journal is not None
-        self._supervisor = Supervisor(port, invoke, policies, give_up=self._give_up, durable=durable, **shared)
+        self._supervisor = Supervisor(port, invoke, policies, give_up=self.give_up, durable=durable, **shared)
         self.endings = Endings(self.runs, self.write, watch=self._supervisor.watch, grace=grace, **shared)
 
     # --- life
@@ -109,11 +109,11 @@ class Bus:
                     self._group = None
         except BaseExceptionGroup as errors:
             error = _first(errors)
-            self._give_up(error, f"the swarm broke: {error_text(error)}")
+            self.give_up(error, f"the swarm broke: {error_text(error)}")
         finally:
             self.endings.abandon()
 
-    def _give_up(self, error: BaseException, reason: str) -> None:
+    def give_up(self, error: BaseException, reason: str) -> None:
         """Start nothing more and end at once, without a record, as in a crash: all runs can be resumed."""
         if self.broken is None:
             self.broken = error

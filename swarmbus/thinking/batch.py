@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from anyio import CancelScope, from_thread, to_thread
 
+from swarmbus.cancellation import being_cancelled
 from swarmbus.errors import ToolError
 from swarmbus.messages import ToolCall
 from swarmbus.task_groups import side_by_side
 from swarmbus.text import clean_text, error_text, text_of
-from swarmbus.thinking.cancellation import being_cancelled
 from swarmbus.thinking.hooks import Allow, Block, Change, HookFailed, ask_hook
 from swarmbus.thinking.loop_events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from swarmbus.thinking.tool_result import ToolResult, readable

@@ -1,4 +1,4 @@
-"""Tells a real cancellation from a cancellation exception that a tool raised of its own accord.
+"""Tells a real cancellation from a cancellation exception that somebody's code let out of its own accord.
 
 Under asyncio, awaiting somebody else's cancelled task raises the same exception as being cancelled. anyio knows of
 its own scopes only, so this one module asks asyncio, where it runs, about cancellations from outside of them.
@@ -21,3 +21,16 @@ def being_cancelled() -> bool:
     except RuntimeError:  # another event loop than asyncio's, where nobody but a scope cancels
         return True
     return task is not None and task.cancelling() > 0
+
+
+def stray(error: BaseException) -> RuntimeError:
+    """Return what stands for a cancellation exception raised though nobody was cancelling the current task.
+
+    Let out, it would end without a word whatever waits for the task.
+    """
+    made = RuntimeError(
+        f"{type(error).__name__} was raised though nobody had cancelled this, as by awaiting a task that was"
+        " cancelled; suppress it there"
+    )
+    made.__cause__ = error
+    return made
