@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Annotated, Any, ForwardRef, TypeVar, get_args, get_origin
 
+from swarmbus.events import Event
 from swarmbus.fields import bare, members
+from swarmbus.text import did_you_mean
 
 
 class Missing(type):
@@ -70,6 +72,11 @@ class Scope:
             return self.resolve(get_args(annotation)[0])
         opened = bare(annotation)
         return annotation if opened is annotation else self.resolve(opened)
+
+    def near(self, name: str) -> str:
+        """Return ` (did you mean ...?)` for a name that is nearly that of an event, else nothing."""
+        events = [known for known, value in self._names.items() if isinstance(value, type) and issubclass(value, Event)]
+        return did_you_mean(name, events)
 
     def members(self, annotation: Any) -> Iterator[Any]:
         """Yield the members of a union, flat and without None; anything else is its own only member."""

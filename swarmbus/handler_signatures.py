@@ -287,8 +287,10 @@ class _Reader:
     def _report_no_event(self, part: Any, place: str, annotated: bool) -> None:
         name = describe(part)
         if isinstance(part, Missing):
-            hint = f"import {name} at run time, not only under TYPE_CHECKING, or name the event in the decorator"
-            self._report("SB109", f"uses the name {name} in {place}, which is not defined at run time", hint, name)
+            instead = ", or name the event in the decorator" if place.startswith("parameter") else ""
+            hint = f"import {name} at run time, not only under TYPE_CHECKING{instead}"
+            told = f"uses the name {name} in {place}, which is not defined at run time{self._scope.near(name)}"
+            self._report("SB109", told, hint, name)
         elif (get_origin(part) or part) in _SAY_NOTHING:
             said = f"is annotated {name}" if annotated else "has no annotation"
             self._report("SB108", f"says nothing about its events: {place} {said}", "name the event class")

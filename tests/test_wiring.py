@@ -611,6 +611,22 @@ class ReturnsHidden(Role):
     async def handle(self, event: A) -> "Hidden | B": ...
 
 
+class ReturnsMisspelt(Role):
+    @on
+    async def handle(self, event: A) -> None: ...
+
+
+ReturnsMisspelt.handle.__annotations__["return"] = "Parnt | None"
+
+
+class TakesMisspelt(Role):
+    @on
+    async def handle(self, event: A) -> None: ...
+
+
+TakesMisspelt.handle.__annotations__["event"] = "Parnt"
+
+
 class HidesContext(Role):
     @on
     async def handle(self, event: A, ctx: "Hidden[B]") -> None: ...
@@ -731,6 +747,8 @@ class DecoratedPlain(Role):
         (ReturnsPlainList, ["SB108"], "the return annotation is annotated list"),
         (TakesHidden, ["SB109"], "uses the name Hidden in parameter event, which is not defined at run time"),
         (ReturnsHidden, ["SB109"], "uses the name Hidden in the return annotation"),
+        (ReturnsMisspelt, ["SB109"], "not defined at run time (did you mean `Parent`?)"),
+        (TakesMisspelt, ["SB109"], "not defined at run time (did you mean `Parent`?)"),
         (TakesHiddenModule, ["SB109"], "uses the name Hidden.events.Thing in parameter event"),
         (Unreadable, ["SB109"], "uses the name A | in parameter event"),
         (HidesContext, ["SB113"], "takes event, ctx beside context and state"),
