@@ -192,9 +192,15 @@ def _answering(swarm: Reach, join: HandlerWiring, contribution: type[Event]) -> 
 
 
 def _contributes(swarm: Reach, handler: HandlerWiring, contribution: type[Event], join: HandlerWiring) -> bool:
-    return any(
-        join.role in entry.handlers and issubclass(entry.event, contribution) for entry in swarm.published(handler)
-    )
+    return bool(_contributed(swarm, handler, contribution, join))
+
+
+def _contributed(
+    swarm: Reach, handler: HandlerWiring, contribution: type[Event], join: HandlerWiring
+) -> list[type[Event]]:
+    """Return the events that a handler publishes to a join's role as a contribution, or as what derives from it."""
+    published = swarm.published(handler)
+    return [entry.event for entry in published if join.role in entry.handlers and issubclass(entry.event, contribution)]
 
 
 def joins_within_themselves(swarm: Reach) -> Iterator[Finding]:
@@ -202,10 +208,13 @@ def joins_within_themselves(swarm: Reach) -> Iterator[Finding]:
     for join in _joins(swarm):
         assert join.opener is not None
         below = swarm.openers_scope(join.opener).values()
-        if swarm.sends_result(join) and any(_contributes(swarm, handler, join.opener, join) for handler in below):
+        again = [event for handler in below for event in _contributed(swarm, handler, join.opener, join)]
+        if again and swarm.sends_result(join):
+            opener = join.opener.__name__
+            counts = "" if join.opener in again else f"{again[0].__name__}, which counts as its base "
             told = (
-                f"{join.qualified} opens again within its own scope, for {join.opener.__name__} leads to "
-                f"{join.opener.__name__}; the first of these joins to fire would end the run with {_result_name(swarm)}"
+                f"{join.qualified} opens again within its own scope, for {opener} leads to {counts}{opener}; "
+                f"the first of these joins to fire would end the run with {_result_name(swarm)}"
             )
             hint = "publish another event inside, which opens no join, or let another handler publish the result"
             yield finding("SB304", told, hint, role=join.role, event=join.opener.__name__, where=join.where)

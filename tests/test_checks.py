@@ -764,6 +764,22 @@ def test_a_join_that_opens_within_itself_and_ends_the_run() -> None:
     assert (found.code, found.role, found.event) == ("SB304", "aggregator", "TaskPlanned")
 
 
+def test_a_join_that_opens_within_itself_by_an_event_that_counts_as_its_base() -> None:
+    class PlanRevised(TaskPlanned):
+        pass
+
+    class Replanning(Role):
+        name = "executor"
+
+        @on(TaskPlanned, each="steps")
+        async def work(self, step: str) -> StepDone | PlanRevised: ...
+
+    revised = ("executor", PlanRevised, ("executor", "aggregator"))
+    (found,) = findings(Planner(), Replanning(), Aggregator(), revised=revised)
+    assert found.code == "SB304"
+    assert "TaskPlanned leads to PlanRevised, which counts as its base TaskPlanned; the first" in found.message
+
+
 def test_two_joins_that_could_take_the_same_contribution() -> None:
     class Double(Aggregator):
         name = "aggregator"
