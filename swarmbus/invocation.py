@@ -204,7 +204,7 @@ class Invoker:
             if callee.takes_context or self._middleware or not callee.is_async:
                 return await self._call(attempt, callee, host)
             returned = await callee.method(*[read(attempt, None) for read in callee.readers])
-            return Handled(() if returned is None else outputs_of(callee.wiring, returned))
+            return Handled(outputs_of(callee.wiring, returned))
         finally:
             attempt.close()
             uncounted.set(nullcontext)
@@ -221,7 +221,7 @@ class Invoker:
             returned = await self._wrapped(callee, attempt, arguments, context)
         else:
             returned = await callee.call(attempt, arguments)
-        outputs = () if returned is None else outputs_of(callee.wiring, returned)
+        outputs = outputs_of(callee.wiring, returned)
         if port is None or context is None:
             return Handled(outputs)
         return Handled(outputs, changes_of(context), port.remembered())
@@ -276,21 +276,27 @@ def outputs_of(wiring: HandlerWiring, returned: Any) -> tuple[Event, ...]:
     """Return the events a handler returned.
 
     Raises:
-        PublishError: one is no event, or of a type its annotation does not name.
+        PublishError: one is no event, or of a type its annotation does not name; or there is none, and it names one.
     """
-    if returned is None:
-        return ()
     if type(returned) in wiring.publishes:
         return (returned,)
-    outputs = (returned,) if isinstance(returned, Event) else returned
+    outputs = (returned,) if isinstance(returned, Event) else () if returned is None else returned
     if isinstance(outputs, list | tuple):
         outputs = tuple(output for output in outputs if output is not None)
         undeclared = [output for output in outputs if not isinstance(output, wiring.publishes)]
-        if not undeclared:
+        if not undeclared and (outputs or wiring.silent or not wiring.publishes):
             return outputs
-        returned = undeclared[0]
-    declared = ", ".join(cls.__name__ for cls in wiring.publishes) or "nothing"
-    raise PublishError(
-        f"{wiring.role}.{wiring.name} ({wiring.where}) declares that it returns {declared}, but returned "
-        f"{type_of(returned)}; return what it declares, or change its annotation and the event table"
+        returned = undeclared[0] if undeclared else returned
+    raise _undeclared(wiring, returned)
+
+
+def _undeclared(wiring: HandlerWiring, returned: Any) -> PublishError:
+    names = [cls.__name__ for cls in wiring.publishes]
+    told, remedy = type_of(returned), "change its annotation and the event table"
+    if returned is None or isinstance(returned, list | tuple):
+        told = "None" if returned is None else "nothing"
+        remedy = f"annotate it with `{' | '.join([*names, 'None'])}` where it may publish nothing"
+    return PublishError(
+        f"{wiring.role}.{wiring.name} ({wiring.where}) declares that it returns {', '.join(names) or 'nothing'}, but "
+        f"returned {told}; return what it declares, or {remedy}"
     )

@@ -266,6 +266,21 @@ async def test_an_event_that_reached_nobody_is_named_when_the_run_stalls() -> No
         await worker_swarm(Worker()).run(WorkGiven())
 
 
+async def test_what_was_handled_last_and_published_nothing_is_named_when_the_run_stalls() -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven) -> WorkSeen | WorkDone:
+            return WorkSeen()
+
+        @on
+        async def see(self, event: WorkSeen) -> WorkDone | None:
+            return None
+
+    said = r"; worker\.see \(.*\.py:\d+\), at work on work_seen 1, was the last to publish nothing$"
+    with pytest.raises(RunStalled, match=said):
+        await worker_swarm(Worker(), ("worker", WorkSeen, "worker")).run(WorkGiven())
+
+
 async def test_a_busy_role_is_no_stall() -> None:
     clock = FakeClock()
 

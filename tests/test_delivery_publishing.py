@@ -70,6 +70,41 @@ async def test_returning_what_is_not_declared_fails_the_handler_with_the_types_n
     )
 
 
+@pytest.mark.parametrize(
+    ("given", "told"), [(None, "returned None"), ([], "returned nothing"), ((None,), "returned nothing")], ids=repr
+)
+async def test_returning_nothing_where_an_event_is_declared_fails_the_handler(given: Any, told: str) -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven) -> WorkDone:
+            return given  # type: ignore[no-any-return]
+
+    with pytest.raises(RunFailed) as caught:
+        await worker_swarm(Worker()).run(WorkGiven())
+    assert isinstance(caught.value.__cause__, PublishError)
+    assert re.search(
+        rf"worker\.work \(.*\.py:\d+\) declares that it returns WorkDone, but {told}; return what it declares, or "
+        r"annotate it with `WorkDone \| None` where it may publish nothing$",
+        str(caught.value.__cause__),
+    )
+
+
+@pytest.mark.parametrize("kind", [None, WorkSeen | None, tuple[WorkSeen, ...], list[WorkSeen]], ids=str)
+async def test_returning_nothing_is_right_where_the_annotation_allows_it(kind: Any) -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext[WorkDone]) -> Any:
+            await ctx.publish(WorkDone())
+
+        @on
+        async def see(self, event: WorkSeen) -> WorkSeen | None:
+            return None
+
+    Worker.work.__annotations__["return"] = kind
+    result = await worker_swarm(Worker(), ("worker", WorkSeen, "worker")).run(WorkGiven())
+    assert (result.output, result.failures, result.warnings) == (WorkDone(), (), ())
+
+
 async def test_a_handler_that_publishes_what_is_not_declared_and_does_not_care_fails() -> None:
     seen: list[str] = []
 

@@ -33,6 +33,7 @@ class Book:
         outcome: how the run ends, once that is decided; finished: nothing is live any more.
         dead: the failures for good that nobody mended; mended: those somebody did.
         warnings: what should not have happened and did no harm.
+        silent: the last delivery that was handled and published nothing.
     """
 
     def __init__(self, topology: Topology, run_id: str) -> None:
@@ -55,6 +56,7 @@ class Book:
         self.mended: list[Failure] = []
         self.warnings: list[str] = []
         self.unheard: list[str] = []
+        self.silent: Delivery | None = None
         self.envelope_count = 0
         self.records = 0
         self.max_hops = 1000

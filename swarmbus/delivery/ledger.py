@@ -111,6 +111,8 @@ class Ledger(Book):
             for place, event in enumerate(outputs):
                 chosen = routes[place] if routes is not None else None
                 publish(self, self.caused(event, delivery, record.at), chosen, None, delivery)
+        elif delivery.early is None:
+            self.silent = delivery
         if record.changes:
             self._change(delivery.handler.role, record.changes)
         if self.mendings and delivery.key in self.mendings:

@@ -49,7 +49,19 @@ def run_lacks(book: Book) -> str:
     unheard = f"; nobody took {', '.join(dict.fromkeys(book.unheard))}" if book.unheard else ""
     troubles = "".join(f"; {warning}" for warning in book.warnings[-5:])
     sources = _sources(reach, reach.sends_result)
-    return f"nothing is left to do, and no {result} was published; it was to come from {sources}{unheard}{troubles}"
+    return (
+        f"nothing is left to do, and no {result} was published; it was to come from {sources}"
+        f"{unheard}{_last_word(book.silent)}{troubles}"
+    )
+
+
+def _last_word(delivery: Delivery | None) -> str:
+    """Name the delivery whose handler ended last without publishing anything."""
+    if delivery is None:
+        return ""
+    wiring, envelope = delivery.handler.wiring, delivery.envelope
+    place = f"{event_name(envelope.event)} {envelope.number}"
+    return f"; {wiring.qualified} ({wiring.where}), at work on {place}, was the last to publish nothing"
 
 
 def outside_lacks(book: Book) -> str:
