@@ -276,6 +276,18 @@ def test_a_target_that_leads_nowhere_is_a_usage_error(
     assert [part for part in says if part not in err] == []
 
 
+@pytest.mark.parametrize(
+    ("target", "there"),
+    [("roles.standard", "standard_swarm (a function)"), ("roles.analysis", "analysis_swarm (a function)")],
+    ids=["imported", "loaded when asked for"],
+)
+def test_a_package_names_the_functions_that_return_a_swarm(
+    target: str, there: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", target]) == 2
+    assert capsys.readouterr().err.rstrip().endswith(f" has: {there}")
+
+
 @pytest.mark.parametrize("target", ["broken.py", "broken:swarm"])
 @pytest.mark.parametrize(
     ("content", "says"),

@@ -9,11 +9,13 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import re
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from swarmbus.annotations import annotations_of
 from swarmbus.cli.tracebacks import own_traceback
 from swarmbus.events import Event
 from swarmbus.role import Role
@@ -235,14 +237,19 @@ def _no_such_name(module: ModuleType, name: str) -> str:
 
 def _swarms_and_makers(module: ModuleType) -> tuple[list[str], list[str]]:
     """Return the names of a module's swarms, and of the functions that may return one."""
-    values = vars(module)
+    exported = {other: getattr(module, other, None) for other in getattr(module, "__all__", ())}
+    values = {**exported, **vars(module)}  # what is exported may be loaded when it is first asked for
     swarms = [other for other, value in values.items() if isinstance(value, Swarm)]
-    makers = [
-        other
-        for other, value in values.items()
-        if inspect.isfunction(value) and value.__module__ == module.__name__ and not other.startswith("_")
-    ]
-    return swarms, makers
+    public = {other: value for other, value in values.items() if inspect.isfunction(value) and other[0] != "_"}
+    return swarms, [other for other, function in public.items() if _may_make_swarm(function, module)]
+
+
+def _may_make_swarm(function: Any, module: ModuleType) -> bool:
+    """Whether a function of a module may return a swarm: it says so, or is the module's own and says nothing."""
+    returned = annotations_of(function).get("return")
+    if returned is None:
+        return bool(function.__module__ == module.__name__)
+    return re.search(r"\bSwarm\b", str(returned)) is not None
 
 
 def _swarms_in(module: ModuleType) -> str:
