@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from roles.analysis.places import sentences
@@ -63,7 +64,12 @@ def headline(question: str, quoted: str) -> str:
 def held(question: str, text: str) -> float:
     """Return how many words of a question a text holds; a word that it holds again counts a little more."""
     counts = Counter(stems_of(text))
-    return sum(math.sqrt(min(counts[word], 2)) for word in set(stems_of(question)))
+    return sum(math.sqrt(min(counts[word], 2)) for word in _asked(question))
+
+
+@lru_cache(maxsize=64)
+def _asked(question: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(stems_of(question)))  # in order, for sums of the same numbers may differ by it
 
 
 def in_turn(rankings: Iterable[Sequence[T]], most: int) -> list[tuple[int, T]]:
@@ -81,8 +87,13 @@ def in_turn(rankings: Iterable[Sequence[T]], most: int) -> list[tuple[int, T]]:
 
 
 def _runs(text: str) -> Iterable[str]:
-    """The runs of whole sentences that are short enough to quote, each as long as may be."""
+    """The runs of whole sentences that are short enough to quote, each as long as may be, none within another."""
     spans = list(sentences(text, 0, len(text)))
-    for first, (start, end) in enumerate(spans):
-        stop = max((stop for _, stop in spans[first:] if stop - start <= LONGEST), default=end)
-        yield text[start:stop]
+    last = reached = 0
+    for start, end in spans:
+        while last < len(spans) and spans[last][1] - start <= LONGEST:
+            last += 1
+        stop = max(end, spans[last - 1][1])
+        if stop > reached:
+            yield text[start:stop]
+            reached = stop

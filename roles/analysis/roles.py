@@ -123,13 +123,9 @@ class AnalysisExecutor(Executor):
             findings = await ctx.ask(self.prompt(step), output=Findings)
         except (AgentStopped, ModelError) as error:
             return StepAnalysed(step_id=step.step_id, status="failed", error=f"{type(error).__name__}: {error}")
-        claims: list[QuotedClaim] = []
         notes: list[str] = []
-        for draft in first_of(findings.claims, STEP_CLAIMS, f"claims of the step {step.step_id}", notes):
-            claim, faults = await anyio.to_thread.run_sync(_checked, ctx.deps, draft, abandon_on_cancel=True)
-            notes += faults
-            if claim is not None:
-                claims.append(claim)
+        drafts = first_of(findings.claims, STEP_CLAIMS, f"claims of the step {step.step_id}", notes)
+        claims = await anyio.to_thread.run_sync(_all_checked, ctx.deps, drafts, notes, abandon_on_cancel=True)
         if not claims:
             return StepAnalysed(step_id=step.step_id, status="empty", error="nothing found", notes=tuple(notes))
         answer = "\n".join(claim.text for claim in claims)
@@ -184,23 +180,28 @@ class AnalysisAggregator(Role):
         )
 
 
-def _checked(store: DocumentStore, draft: ClaimDraft) -> tuple[QuotedClaim | None, list[str]]:
+def _all_checked(store: DocumentStore, drafts: Sequence[ClaimDraft], notes: list[str]) -> list[QuotedClaim]:
+    """Return the claims whose quotations were found, each with those alone; what was not becomes a note."""
+    checked = (_checked(store, draft, notes) for draft in drafts)
+    return [claim for claim in checked if claim is not None]
+
+
+def _checked(store: DocumentStore, draft: ClaimDraft, notes: list[str]) -> QuotedClaim | None:
     """Look a claim's quotations up; without any that stands it is left out."""
-    notes: list[str] = []
     quotes = [
         verify(store, quote.document, shortened(quote.text, QUOTATION_TEXT, "a quotation", notes))
         for quote in first_of(draft.quotes, STEP_QUOTES, "quotations of one claim", notes)
     ]
-    faults = [f"a quotation from {q.document} does not count, {q.reason}: {q.text[:120]!r}" for q in quotes if q.reason]
+    notes += [f"a quotation from {q.document} does not count, {q.reason}: {q.text[:120]!r}" for q in quotes if q.reason]
     if not any(quote.verified for quote in quotes):
-        return None, [*notes, *faults, f"a claim without a quotation that stands was left out: {draft.text[:120]!r}"]
+        notes.append(f"a claim without a quotation that stands was left out: {draft.text[:120]!r}")
+        return None
     kept = tuple(
         QuotedText(document=q.document, place=q.place, start=q.start, end=q.end, text=q.text, verified=True)
         for q in quotes
         if q.verified
     )
-    text = shortened(draft.text, CLAIM_TEXT, "the text of a claim", notes)
-    return QuotedClaim(text=text, quotes=kept), [*notes, *faults]
+    return QuotedClaim(text=shortened(draft.text, CLAIM_TEXT, "the text of a claim", notes), quotes=kept)
 
 
 def claim_batches(claims: Sequence[QuotedClaim]) -> list[Sequence[QuotedClaim]]:

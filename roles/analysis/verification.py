@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roles.analysis.matching import find
+from roles.analysis.store import UnknownDocumentError
 
 if TYPE_CHECKING:
     from roles.analysis.store import DocumentStore
@@ -40,10 +41,10 @@ class Quote:
 
 def verify(store: DocumentStore, document: str, text: str) -> Quote:
     """Look a quotation up in its document."""
-    known = {source.id for source in store.documents}
-    if document not in known:
+    try:
+        source = store.document(document)
+    except UnknownDocumentError:
         return _refused(document, text, "there is no such document")
-    source = store.document(document)
     if not source.readable:
         return _refused(document, text, f"the document could not be read: {source.status}")
     span = find(source.text, text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 UNSPACED = re.compile(
     r"[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
@@ -36,7 +37,7 @@ def spaced(text: str) -> str:
 
     Which letters make a word nobody can tell there without a dictionary; pairs find words of any length.
     """
-    return UNSPACED.sub(_pairs, text)
+    return text if text.isascii() else UNSPACED.sub(_pairs, text)
 
 
 def _pairs(match: re.Match[str]) -> str:
@@ -44,6 +45,7 @@ def _pairs(match: re.Match[str]) -> str:
     return f" {' '.join(run[at : at + 2] for at in range(max(1, len(run) - 1)))} "
 
 
+@lru_cache(maxsize=2**16)
 def stem(word: str) -> str:
     """Cut a word down to what its forms share; cruder than Porter's algorithm, and the same on both sides."""
     if any(letter.isdigit() for letter in word):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -19,12 +20,14 @@ DATA_TOKENS = 1000
 FILL = 0.8
 """The part of the window that the messages shown may take; the rest is for the reply and for wrong estimates."""
 
+_WIDE = re.compile(r"[^\u0000-\u024f]+")
+
 
 def estimate_text(text: str) -> int:
     """Return about how many tokens a text has: a quarter of its characters, other scripts than Latin one for one."""
     if text.isascii():
         return (len(text) + CHARACTERS_PER_TOKEN - 1) // CHARACTERS_PER_TOKEN
-    wide = sum(character > "\u024f" for character in text)
+    wide = sum(map(len, _WIDE.findall(text)))
     return wide + (len(text) - wide + CHARACTERS_PER_TOKEN - 1) // CHARACTERS_PER_TOKEN
 
 
