@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import enum
-from typing import Annotated, Any, Literal, assert_type
+from dataclasses import fields
+from typing import Annotated, Any, Literal, assert_type, get_args
 
 import pytest
 from pydantic import BaseModel, Field
 
 from swarmbus.errors import ToolDefinitionError, ToolError
 from swarmbus.thinking.tool_result import ToolResult
-from swarmbus.thinking.tools import Tool, ToolContext, read_result, tool, toolset
+from swarmbus.thinking.tools import Effects, Tool, ToolContext, ToolOptions, read_result, tool, toolset
 
 
 class Shape(enum.Enum):
@@ -192,6 +193,12 @@ def _impossible(x: ToolError) -> None:
 def test_a_signature_that_says_too_little_is_refused(function: Any, message: str) -> None:
     with pytest.raises(ToolDefinitionError, match=message):
         toolset([function])
+
+
+def test_the_decorator_explains_each_of_its_options() -> None:
+    explained = str(tool.__doc__)
+    assert [option.name for option in fields(ToolOptions) if f" {option.name}: " not in explained] == []
+    assert [effects for effects in get_args(Effects) if f'"{effects}"' not in explained] == []
 
 
 def test_two_tools_with_one_name_are_refused() -> None:

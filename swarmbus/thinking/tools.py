@@ -73,18 +73,7 @@ class ToolContext(Generic[Deps]):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolOptions:
-    """How a tool is run.
-
-    Attributes:
-        name: what the model calls it by; the function's name by default.
-        sequential: whether a batch of calls with this one in it runs one call after the other.
-        timeout: seconds it may run, instead of the agent's `tool_timeout`.
-        max_result: characters of a result that the model is shown; what is longer is cut in the middle.
-        project: makes of what the tool returned what the model is to see.
-        effects: what running it twice would do; None where its author did not say.
-        approval: whether a person has to agree to each call, through `approve=`; in a handler that gives none,
-            one is asked as by `ctx.ask_person`.
-    """
+    """How a tool is run; `tool` says what each option means."""
 
     name: str | None = None
     sequential: bool = False
@@ -204,11 +193,29 @@ def tool(
     approval: bool = False,
 ) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Make a tool of a typed function or method; see `ToolOptions` for the options.
+    """Make a tool of a typed function or method: `@tool`, or with options `@tool(effects="read_only")`.
 
     The schema comes from the signature, the description from the docstring, those of the parameters from its
     `Args:` section or from `Annotated[..., Field(description=...)]`. A parameter annotated `ToolContext` is given
     the context and is not shown to the model. A function that is not async runs in a worker thread.
+
+    Args:
+        function: what is made a tool.
+        options: any of the following.
+
+            name: what the model calls it by; the function's name by default.
+            sequential: whether a batch of calls with this one in it runs one call after the other.
+            timeout: seconds it may run, instead of the agent's `Limits(tool_timeout=)`.
+            max_result: characters of a result that the model is shown; what is longer is cut in the middle.
+            project: makes of what the tool returned what the model is to see.
+            effects: what running it twice would do, "read_only", "idempotent" or "at_most_once"; where it is not said,
+                the tool counts as the last.
+            approval: whether a person has to agree to each call, through `approve=`; in a handler that gives none,
+                one is asked as by `ctx.ask_person`.
+
+    Raises:
+        ToolDefinitionError: the signature says too little.
+        TypeError, ValueError: an option there is none of, or a value that can't be one.
     """
     if isinstance(function, str):
         raise ToolDefinitionError(f"@tool({function!r}) takes a function; a name is given as @tool(name={function!r})")
