@@ -20,7 +20,7 @@ from support.jobs import (
     read_all,
     worker_swarm,
 )
-from swarmbus import Event, Lifecycle, Retry, Retryable, Role, RoleContext, Run, on
+from swarmbus import CLIENT, Event, EventTable, Lifecycle, Retry, Retryable, Role, RoleContext, Run, Swarm, on
 from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.models import ScriptedModel
 
@@ -129,6 +129,32 @@ async def test_each_attempt_is_seen_to_begin_and_to_end_once(journal: MemoryJour
         1: ["started", "cancelled"],
         2: ["started", "committed"],
     }
+
+
+async def test_what_came_too_late_to_count_is_not_shown() -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            return WorkDone(text=await ctx.ask_person("when all is over?", reply=str))
+
+    class Breaker(Role):
+        @on
+        async def work(self, event: WorkGiven) -> WorkDone:
+            raise ValueError("before the question is recorded")
+
+    table = EventTable(
+        (CLIENT, WorkGiven, ("worker", "breaker")), (("worker", "breaker"), WorkDone, CLIENT), result=WorkDone
+    )
+    async with Swarm(Worker(), Breaker(), table=table).open() as live:
+        run = await live.submit(WorkGiven())
+        seen = await read_all(run)
+    assert [(item.role, item.type) for item in seen] == [
+        ("worker", "delivery_started"),
+        ("breaker", "delivery_started"),
+        ("worker", "delivery_cancelled"),
+        ("breaker", "delivery_failed"),
+        (None, "run_failed"),
+    ]
 
 
 async def test_the_loops_events_and_progress_are_shown() -> None:

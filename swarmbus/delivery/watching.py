@@ -101,7 +101,7 @@ class Reading:
 
 
 def tell(topology: Topology, run: RunState, record: Record, effects: Effects) -> None:
-    """Show what a record did."""
+    """Show what a record did; of one that came too late to count, nothing."""
     for envelope in effects.published:
         run.tell(envelope)
     for cancelled in effects.cancelled:
@@ -109,7 +109,7 @@ def tell(topology: Topology, run: RunState, record: Record, effects: Effects) ->
             run.tell(_lifecycle("delivery_cancelled", run, cancelled, record.at))
     kind = _KINDS.get(type(record))
     key = getattr(record, "delivery", None)
-    if kind is None or key is None:
+    if kind is None or key is None or effects.ignored:
         return
     handler = topology.handlers[key[1]]
     item = key[2] if key[2] >= 0 else None
