@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.to_thread
 from pydantic import BaseModel, TypeAdapter
 
 from swarmbus.arguments import type_of
@@ -21,6 +20,7 @@ from swarmbus.role_agent import RoleAgent
 from swarmbus.role_context import RoleContext, changes_of
 from swarmbus.run_memory import note
 from swarmbus.thinking.models.retry import uncounted
+from swarmbus.threads import call_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -168,9 +168,9 @@ class _Callee:
         if self.is_async:
             return await self.method(*arguments)
         try:
-            returned = await anyio.to_thread.run_sync(
+            returned = await call_in_thread(
                 lambda: self.method(*arguments),
-                abandon_on_cancel=True,
+                abandon=True,
                 limiter=anyio.CapacityLimiter(1),  # its own, for the role's concurrency is what limits them
             )
         except anyio.get_cancelled_exc_class():

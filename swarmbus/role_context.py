@@ -15,7 +15,6 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, overload
 
 import anyio
-import anyio.to_thread
 from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypeVar as DefaultTypeVar
@@ -30,6 +29,7 @@ from swarmbus.records import Change
 from swarmbus.text import did_you_mean
 from swarmbus.thinking.agent import ASK_OPTIONS, require_prompt
 from swarmbus.thinking.output import output_for
+from swarmbus.threads import call_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -236,7 +236,7 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
         if inspect.iscoroutinefunction(function):
             made = await function()
         else:
-            made = await anyio.to_thread.run_sync(function)
+            made = await call_in_thread(function)
             if inspect.isawaitable(made):
                 made = await made
         call = CallRecord("once", key, to_jsonable_python(made), {})

@@ -5,14 +5,16 @@ Whatever a tool raises becomes a result that the model reads.
 
 from __future__ import annotations
 
+import inspect
 import logging
 import math
+import threading
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from anyio import CancelScope, from_thread, to_thread
+from anyio import CancelScope, from_thread
 
 from swarmbus.cancellation import being_cancelled
 from swarmbus.errors import ToolError
@@ -23,6 +25,7 @@ from swarmbus.thinking.hooks import Allow, Block, Change, HookFailed, ask_hook
 from swarmbus.thinking.loop_events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from swarmbus.thinking.tool_result import ToolResult, readable
 from swarmbus.thinking.tools import Tool, ToolContext
+from swarmbus.threads import call_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -206,7 +209,8 @@ class Batch:
             arguments = {**arguments, tool.signature.context_parameter: self._context(tool, call, scope, limit)}
         if tool.is_async:
             return await tool(**arguments)
-        return await to_thread.run_sync(partial(tool, **arguments), abandon_on_cancel=True)
+        returned = await call_in_thread(partial(tool, **arguments), abandon=True)
+        return await returned if inspect.isawaitable(returned) else returned
 
     def _context(
         self, tool: Tool[..., Any], call: ToolCall, scope: CancelScope, limit: float | None
@@ -218,8 +222,14 @@ class Batch:
                 scope.deadline = anyio.current_time() + limit
             self._state.reporter.emit(ToolExecutionUpdate, call=call, data=data)
 
-        reporter = self._state.reporter
-        progress = report if tool.is_async else lambda data: from_thread.run_sync(report, data)
+        reporter, home = self._state.reporter, threading.get_ident()
+
+        def progress(data: Any) -> None:
+            if threading.get_ident() == home:
+                report(data)
+            else:
+                from_thread.run_sync(report, data)
+
         return ToolContext(
             run_id=reporter.run_id,
             role=reporter.role,
