@@ -49,13 +49,14 @@ _SAFE: tuple[type, ...] = (
     *(ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network),
 )
 _KEYS: tuple[type, ...] = (str, int, bool, uuid.UUID, dt.date, enum.Enum)
-_MUTABLE: tuple[tuple[type, str], ...] = (
-    (bytearray, "bytes"),
-    (AbstractSet, "frozenset[...]"),
-    (Mapping, "FrozenDict[K, V]"),
-    (Sequence, "tuple[..., ...]"),
-    (Iterable, "tuple[..., ...]"),
+_MUTABLE: tuple[tuple[type, str, tuple[str, ...]], ...] = (
+    (bytearray, "bytes", ()),
+    (AbstractSet, "frozenset[{}]", ("Any",)),
+    (Mapping, "FrozenDict[{}, {}]", ("str", "Any")),
+    (Sequence, "tuple[{}, ...]", ("Any",)),
+    (Iterable, "tuple[{}, ...]", ("Any",)),
 )
+"""What can be changed, what to use instead, and the types that stand in it where none were given."""
 _JSON_SHAPES: dict[Any, str] = {str: "string", bool: "bool", int: "int", float: "float", type(None): "null"}
 
 
@@ -157,9 +158,8 @@ class _Reader:
             return require_finite if issubclass(origin, float) else require_utf8
         if issubclass(origin, _SAFE):
             return None
-        for mutable, remedy in _MUTABLE:
-            if issubclass(origin, mutable):
-                raise _refused(path, kind, f"its content can be changed; use {remedy}")
+        if issubclass(origin, tuple(mutable for mutable, _, _ in _MUTABLE)):
+            raise _refused(path, kind, f"its content can be changed; use {_lasting(kind)}")
         if origin.__hash__ is None:
             raise _refused(path, kind, "its values can be changed; use a frozen model")
         return _tried(path, kind)
@@ -236,6 +236,17 @@ def _refuse_loopholes(model: type[BaseModel]) -> None:
 
 def _refused(path: str, annotation: Any, remedy: str) -> EventClassError:
     return EventClassError(f"{path} can't be a {describe(annotation)}: {remedy}")
+
+
+def _lasting(kind: Any) -> str:
+    """Return what to write in place of a type whose values can be changed, those of its items too."""
+    origin = get_origin(kind) or kind
+    if isinstance(origin, type) and not issubclass(origin, (*_SAFE, tuple, frozenset, FrozenDict)):
+        for mutable, form, usual in _MUTABLE:
+            if issubclass(origin, mutable):
+                given = [_lasting(argument) for argument in get_args(kind)]
+                return form.format(*given, *usual[len(given) :])
+    return describe(kind)
 
 
 def _tried(path: str, kind: Any) -> Guard:
