@@ -70,6 +70,7 @@ def test_a_prefix_that_could_not_be_found_again_is_refused(prefix: str) -> None:
     [
         ("opnai:gpt", "did you mean 'openai'"),
         ("nonsense", "ollama, openai"),
+        ("gpt-5-mini", r"did you mean 'openai:gpt-5-mini' or 'ollama:gpt-5-mini'\?"),
         ("http://host/v1", r"write it as http://host/v1#NAME"),
         ("ollama:", "write the model as ollama:NAME"),
     ],

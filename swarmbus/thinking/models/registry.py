@@ -91,7 +91,8 @@ def _parted(name: str) -> tuple[str, str]:
     if prefix not in found:
         known = sorted({*_registered, *SERVERS, *found})
         near = near_match(prefix, known)
-        hint = f"did you mean {near!r}? " if near else ""
+        meant = [near] if near else [f"{server}:{name}" for server in ("openai", "ollama") if name and ":" not in name]
+        hint = f"did you mean {' or '.join(map(repr, meant))}? " if meant else ""
         raise UnknownModel(
             f"no model is known as {name!r}; {hint}a name is one of {', '.join(known)} with `:NAME` after it, "
             "or http://HOST:PORT/v1#NAME"
