@@ -142,7 +142,7 @@ class RunProgress:
         if self._stream is None:  # standard error was closed before the program began
             return
         try:
-            self._stream.write(f"{printable(line)}\n")
+            self._stream.write(f"{_one_line(line)}\n")
             self._stream.flush()
         except OSError:
             return  # nobody reads it, and the run goes on
@@ -157,8 +157,13 @@ class RunProgress:
         for name, count in list(self.board.roles.items()):  # drawn by a thread of its own, while more are added
             numbers = (count.handled, count.again, count.failed, count.calls, count.tokens)
             cells = [Text(str(number) if number else "") for number in numbers]
-            table.add_row(Text(name), *cells, Text(printable(self.board.now(name)), overflow="ellipsis", no_wrap=True))
+            table.add_row(Text(name), *cells, Text(_one_line(self.board.now(name)), overflow="ellipsis", no_wrap=True))
         return table
+
+
+def _one_line(text: str) -> str:
+    """Return text, such as that of an error, as one line that does not control a terminal."""
+    return printable(" ".join(line.strip() for line in text.splitlines()))
 
 
 class _Screen(Console):

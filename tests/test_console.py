@@ -73,7 +73,7 @@ def test_what_has_not_changed_is_not_told_again() -> None:
 def test_a_file_gets_plain_lines_even_where_colours_are_forced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     text = shown(io.StringIO(), Clock(), [(0.0, lifecycle("progress", detail="[bold]a\x1b[31mb\nc"))])
-    assert text == "executor: [bold]a\\x1b[31mb\\nc\n"
+    assert text == "executor: [bold]a\\x1b[31mb c\n"
 
 
 def test_a_long_line_is_not_broken() -> None:
