@@ -305,7 +305,7 @@ def test_an_error_of_the_users_module_is_shown_as_it_is(
 ) -> None:
     (tmp_path / "broken.py").write_text(content)
     (tmp_path / "inner.py").write_text("raise KeyError('deep')\n")
-    assert main(["check", target]) == 1
+    assert main(["check", target]) == 2
     err = capsys.readouterr().err
     assert says in err
     assert f'File "{tmp_path / "broken.py"}", line 1' in err
@@ -315,7 +315,7 @@ def test_an_error_of_the_users_module_is_shown_as_it_is(
 
 
 def test_an_error_of_a_function_that_makes_the_swarm_is_shown(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "app.py:failing"]) == 1
+    assert main(["check", "app.py:failing"]) == 2
     err = capsys.readouterr().err
     assert "RuntimeError: no swarm today" in err
     assert f'File "{app}"' in err
@@ -327,7 +327,7 @@ def test_a_users_package_that_hides_ours_is_named_with_the_cure(tmp_path: Path) 
     hiding.touch()
     (tmp_path / "app.py").write_text("import roles.standard\n" + WORKING)
     code, _, err = call("check", "app.py", cwd=tmp_path)
-    assert code == 1
+    assert code == 2
     assert "No module named 'roles.standard'" in err
     assert f"{hiding} hides the package 'roles'" in err
     cure = err.splitlines()[-1].partition("line into it: ")[2]
@@ -438,13 +438,21 @@ def test_a_model_that_nothing_resolves_is_a_usage_error(app: Path, capsys: pytes
     assert "did you mean 'openai'?" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("step", "lines", "brought"), [("person", "a=b\n", "a=b"), ("number", "many\n\n3\n", "3")])
-def test_a_person_answers_on_standard_input(step: str, lines: str, brought: str) -> None:
+@pytest.mark.parametrize(
+    ("step", "lines", "brought", "asked"),
+    [
+        ("person", "a=b\n", "a=b", "? Which step?\n"),
+        ("number", "many\n\n3\n", "3", "? How many?\n  a whole number\n"),
+        ("agree", "perhaps\nYes\n", "True", "? Agreed?\n  All of it?\n  yes or no\n"),
+        ("colour", "blue\nred\n", "red", "? Which colour?\n  one of: red, green\n"),
+    ],
+)
+def test_a_person_answers_on_standard_input(step: str, lines: str, brought: str, asked: str) -> None:
     with start("run", SWARMS / "trouble.py", "--event", told(step, step), stdin=subprocess.PIPE) as process:
         out, err = process.communicate(lines * 2, timeout=50)
     assert json.loads(out)["output"] == {"steps": [brought, brought]}
     assert process.returncode == 0
-    assert err.count("? ") == 2
+    assert err.count(asked) == 2
     assert "time limit" not in err
 
 

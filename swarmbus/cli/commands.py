@@ -189,4 +189,4 @@ def swarm_of(target: str) -> Swarm[Any]:
         if error.usage:
             raise typer.BadParameter(str(error), param_hint="TARGET") from error
         notice(str(error))
-        raise typer.Exit(ExitCode.FAILED) from error
+        raise typer.Exit(ExitCode.USAGE) from error

@@ -43,7 +43,7 @@ EXIT_CODE_HELP = """\
 Exit codes:
   0        done
   1        failed, stalled, timed out or cancelled
-  2        an option or an argument is wrong; nothing was started
+  2        an option or an argument is wrong, or the target can't be loaded; nothing was started
   3        the check found errors in the wiring; nothing was started
   4        done in part: some of the documents or steps failed
   5        a limit was reached

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PAUSED = "  (the time limit is paused while all that is left waits for an answer)"
 
+_KINDS = {"boolean": "yes or no", "integer": "a whole number", "number": "a number"}
+
 NO_ANSWER = "a person is asked, and standard input has no answer"
 
 
@@ -52,8 +54,7 @@ class Person:
     async def _answer(self, run: Run[Any], question: str, asked: dict[str, Any]) -> None:
         content, schema = asked["question"], asked["reply"]
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-        wanted = "" if schema.get("type") == "string" else f"\n  as JSON of this form: {json.dumps(schema)}"
-        notice(f"? {printable(text)}{wanted}")
+        notice("? " + "\n  ".join(map(printable, [*text.splitlines(), *_wanted(schema)])))
         if self._timed:
             notice(PAUSED)
             self._timed = False
@@ -92,6 +93,14 @@ class _Lines:
             return None
         line, _, self._rest = self._rest.partition(b"\n")
         return line.decode(errors="replace").strip()
+
+
+def _wanted(schema: dict[str, Any]) -> list[str]:
+    """Say what may be answered, where it is not any text."""
+    if choices := schema.get("enum"):
+        return [f"one of: {', '.join(map(str, choices))}"]
+    kind = schema.get("type", "")
+    return [] if kind == "string" else [_KINDS.get(kind, f"as JSON of this form: {json.dumps(schema)}")]
 
 
 def _value(line: str, schema: dict[str, Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import time
+from typing import Any, Literal
 
 import anyio
 import anyio.to_thread
@@ -22,6 +23,13 @@ from swarmbus import (
     on,
 )
 from swarmbus.models import ScriptedModel
+
+QUESTIONS: dict[str, tuple[str, Any]] = {
+    "person": ("Which step?", str),
+    "number": ("How many?", int),
+    "agree": ("Agreed?\nAll of it?", bool),
+    "colour": ("Which colour?", Literal["red", "green"]),
+}
 
 
 class Told(Event):
@@ -72,10 +80,9 @@ class Worker(Role):
             case "spend":
                 await ctx.ask("one")
                 await ctx.ask("two")
-            case "person":
-                step = await ctx.ask_person("Which step?", reply=str)
-            case "number":
-                step = str(await ctx.ask_person("How many?", reply=int))
+            case "person" | "number" | "agree" | "colour":
+                question, reply = QUESTIONS[step]
+                step = str(await ctx.ask_person(question, reply=reply))
             case "silent":
                 return None
             case _:
