@@ -61,7 +61,8 @@ class RunSpending:
         expected = self._spent.total_tokens + self._reserved + tokens
         reason = ""
         if budget.calls is not None and self._calls >= budget.calls:
-            reason = f"calls: {self._calls} model calls were made, the budget allows {budget.calls}"
+            made = "1 model call was" if self._calls == 1 else f"{self._calls} model calls were"
+            reason = f"calls: {made} made, the budget allows {budget.calls}"
         elif budget.tokens is not None and expected > budget.tokens:
             spent = self._spent.total_tokens
             reason = (

@@ -51,6 +51,12 @@ async def test_a_call_beyond_the_budget_is_never_made() -> None:
     assert caught.value.result.usage.calls == 3
 
 
+async def test_a_budget_of_one_call_says_so_in_the_singular() -> None:
+    swarm = job_swarm(Asker(), model=ScriptedModel(["yes"]), budget=Budget(calls=1))
+    with pytest.raises(LimitReached, match=r"calls: 1 model call was made, the budget allows 1"):
+        await swarm.run(JobGiven(pieces=(1, 2)))
+
+
 async def test_a_budget_that_is_just_enough_is_enough() -> None:
     model = ScriptedModel(["yes"] * 3)
     result = await job_swarm(Asker(), model=model, budget=Budget(calls=3)).run(JobGiven(pieces=(1, 2, 3)))
