@@ -144,6 +144,16 @@ async def test_follow_ups_enter_when_the_loop_would_stop(mode: Any, requests: in
     assert texts(model.requests[-1])[-1] == "and then?"
 
 
+async def test_a_follow_up_that_no_turn_is_left_for_waits_for_the_next_prompt() -> None:
+    model = ScriptedModel([call("add", a=1, b=2), "three", "four", "five"])
+    agent = Agent(model, tools=[add], limits=Limits(turns=2))
+    agent.follow_up("and one more?")
+    result = await agent.run("go")
+    assert (result.output, result.stop_reason) == ("three", "turns")
+    await agent.run("go on")
+    assert "and one more?" in texts(model.requests[-1])
+
+
 @pytest.mark.parametrize(
     ("script", "expected"),
     [

@@ -29,6 +29,7 @@ from swarmbus import (
 from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.messages import AssistantMessage, ModelReply, Usage
 from swarmbus.models import ScriptedModel, call
+from swarmbus.thinking.asking import REPLY_TOKENS
 
 
 class Asker(Role):
@@ -68,11 +69,17 @@ async def test_what_calls_under_way_may_cost_is_set_aside() -> None:
         concurrency = 8
         name = "worker"
 
-    model = ScriptedModel(["yes"] * 8)
-    swarm = job_swarm(Many(), model=model, budget=Budget(tokens=50))
-    with pytest.raises(LimitReached, match="tokens: "):
-        await swarm.run(JobGiven(pieces=tuple(range(8))))
-    assert len(model.requests) < 8
+    async def slow(request: object) -> str:
+        await anyio.sleep_forever()
+        return ""
+
+    model = ScriptedModel([slow] * 8)
+    swarm = job_swarm(Many(), model=model, budget=Budget(tokens=3 * REPLY_TOKENS))
+    async with started(swarm, JobGiven(pieces=tuple(range(8)))) as (_, run):
+        assert run.status == "limit"
+        with pytest.raises(LimitReached, match=r"tokens: 0 spent, 2\d+ set aside, 1\d+ wanted, the budget is 3\d+$"):
+            await run.result()
+    assert len(model.requests) == 2
 
 
 async def test_every_run_has_a_budget_of_its_own() -> None:

@@ -10,12 +10,23 @@ import pytest
 from pydantic import AfterValidator, BaseModel
 
 from support.clock import FakeClock
-from support.jobs import JobGiven, PieceDone, WorkDone, WorkGiven, gatherer, job_swarm, started, worker_swarm
+from support.jobs import (
+    JobGiven,
+    PieceDone,
+    WorkDone,
+    WorkGiven,
+    WorkSeen,
+    gatherer,
+    job_swarm,
+    started,
+    worker_swarm,
+)
 from swarmbus import (
     CLIENT,
     Event,
     EventTable,
     External,
+    Joined,
     Retryable,
     Role,
     RoleContext,
@@ -23,6 +34,7 @@ from swarmbus import (
     RunStopped,
     RunTimedOut,
     Swarm,
+    join,
     on,
     tool,
 )
@@ -39,6 +51,10 @@ class Approval(BaseModel, frozen=True):
 
 class Question(BaseModel, frozen=True):
     text: str
+
+
+class Approved(Event):
+    text: str = ""
 
 
 class Asker(Role):
@@ -196,6 +212,47 @@ async def test_a_role_with_state_keeps_its_turn_while_it_waits() -> None:
         await run.answer(question_of(run), "go on")
         await run.result()
     assert order == [(1, 0), (2, 1), (3, 2)]
+
+
+async def test_a_role_with_state_gets_its_turn_back_when_its_question_is_no_longer_needed() -> None:
+    asked = anyio.Event()
+
+    class Worker(Role):
+        class State(BaseModel, frozen=True):
+            count: int = 0
+
+        @on
+        async def ask(self, event: WorkGiven, ctx: RoleContext) -> WorkSeen:
+            return WorkSeen(text=await ctx.ask_person("?", reply=str))
+
+        @on
+        async def end(self, event: Approved) -> WorkDone:
+            return WorkDone(text=event.text)
+
+    class Guesser(Role):
+        @on
+        async def guess(self, event: WorkGiven, ctx: RoleContext[WorkSeen]) -> None:
+            await asked.wait()
+            await ctx.publish(WorkSeen(text="guessed"))
+
+    class Chooser(Role):
+        @join(WorkSeen, per=WorkGiven, quorum=1)
+        async def choose(self, event: WorkGiven, seen: Joined[WorkSeen]) -> Approved:
+            return Approved(text=seen.done[0].text)
+
+    table = EventTable(
+        (CLIENT, WorkGiven, ("worker", "guesser", "chooser")),
+        (("worker", "guesser"), WorkSeen, "chooser"),
+        ("chooser", Approved, "worker"),
+        ("worker", WorkDone, CLIENT),
+        result=WorkDone,
+    )
+    async with started(Swarm(Worker(), Guesser(), Chooser(), table=table), WorkGiven()) as (_, run):
+        assert question_of(run)
+        asked.set()
+        await anyio.wait_all_tasks_blocked()
+        assert (run.status, dict(run.questions)) == ("done", {})
+        assert (await run.result()).output.text == "guessed"
 
 
 async def test_the_model_is_not_asked_again_when_the_answer_comes() -> None:
@@ -469,6 +526,42 @@ async def test_a_run_that_nobody_holds_goes_on_beside_a_question_and_may_do_with
     assert result.output.done == (2, 3)
 
 
+class Patient(Role):
+    """Asks, and goes on without the answer once enough time has passed."""
+
+    name = "worker"
+
+    @on
+    async def work(self, event: WorkGiven, ctx: RoleContext[Approved]) -> WorkDone:
+        await ctx.publish(Approved(text="nobody objected"), after=20)
+        return WorkDone(text=await ctx.ask_person("Any objection?", reply=str))
+
+    @on
+    async def go_on(self, event: Approved) -> WorkDone:
+        return WorkDone(text=event.text)
+
+
+async def test_a_run_that_nobody_holds_goes_on_with_what_is_set_for_a_time_beside_a_question() -> None:
+    clock = FakeClock()
+    swarm, ended = worker_swarm(Patient(), ("worker", Approved, "worker"), clock=clock), list[str]()
+
+    async def unattended() -> None:
+        ended.append((await swarm.run(WorkGiven(), timeout=60)).output.text)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(unattended)
+        await clock.advance(20)
+    assert ended == ["nobody objected"]
+
+
+async def test_the_clock_of_a_run_goes_on_while_something_is_set_for_a_time_beside_a_question() -> None:
+    clock = FakeClock()
+    swarm = worker_swarm(Patient(), ("worker", Approved, "worker"), clock=clock)
+    async with started(swarm, WorkGiven(), timeout=10) as (_, run):
+        await clock.advance(10)
+        assert run.status == "timed_out"
+
+
 async def test_what_stopped_at_a_question_is_resumed_and_answered() -> None:
     journal, first = MemoryJournal(), Asker()
     for _ in range(2):  # the second finds the question open
@@ -479,10 +572,6 @@ async def test_what_stopped_at_a_question_is_resumed_and_answered() -> None:
         await run.answer(question_of(run), Approval(granted=True, by="Ann"))
         assert (await run.result()).output.text == "True by Ann"
     assert first.seen == [("begin", 1), "effect"]
-
-
-class Approved(Event):
-    text: str = ""
 
 
 async def test_a_run_that_nobody_holds_stops_where_it_can_only_wait_for_an_event_from_outside() -> None:

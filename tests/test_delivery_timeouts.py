@@ -40,6 +40,7 @@ from swarmbus import (
     on,
 )
 from swarmbus.delivery.blocking import LONG, Blocked
+from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.delivery.topology import Topology
 from swarmbus.errors import HandlerTimedOut
 from swarmbus.live_swarm import INBOX_LIMIT
@@ -131,6 +132,21 @@ async def test_a_timed_out_attempt_is_tried_again_as_another() -> None:
         await clock.advance(11)
         await run.result()
     assert attempts == [1, 2]
+
+
+async def test_the_time_that_a_journal_takes_to_keep_a_start_does_not_count() -> None:
+    clock = FakeClock()
+
+    class Slow(MemoryJournal):
+        async def append(self, run_id: str, record: bytes) -> None:
+            if b'"started"' in record:
+                await clock.sleep_until(clock.monotonic() + 12)
+            await super().append(run_id, record)
+
+    worker = Worker().named("worker", timeout=10, retry=ONE_ATTEMPT)
+    async with started(job_swarm(worker, clock=clock, journal=Slow()), JobGiven(pieces=(1, 2, 3))) as (_, run):
+        await clock.advance(4 * 12)
+        assert (await run.result()).output.done == (1, 2, 3)
 
 
 async def test_the_limit_hits_the_slow_handler_alone() -> None:

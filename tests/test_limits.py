@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
 import pytest
 
 from swarmbus.errors import AgentStopped, UnknownPrice
@@ -123,20 +124,17 @@ async def test_tool_calls_beyond_the_limit_do_not_run() -> None:
     assert "more than 2 tool calls" in str(contents[2])
 
 
-async def test_the_seconds_end_a_model_call_under_way() -> None:
-    import anyio
+@pytest.mark.parametrize("before", [[], [call("count", n=1)]], ids=["at-once", "after-a-tool"])
+async def test_the_seconds_end_a_model_call_under_way(before: list[Any]) -> None:
+    async def slow(request: object) -> str:
+        await anyio.sleep(5)
+        return "too late"
 
-    async def never(request: object) -> str:
-        await anyio.sleep_forever()
-        return ""
-
-    error, _ = await stopped([never], seconds=0.02)
+    error, _ = await stopped([*before, slow], seconds=0.2)
     assert error.reason == "seconds"
 
 
 async def test_a_tool_under_way_is_not_cut_by_the_seconds() -> None:
-    import anyio
-
     done = []
 
     @tool

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -204,8 +205,6 @@ async def test_a_sequential_tool_makes_its_batch_sequential() -> None:
 
 
 async def test_a_tool_that_is_not_async_runs_in_a_thread_with_its_context() -> None:
-    import threading
-
     seen: list[Any] = []
 
     @tool
@@ -237,6 +236,24 @@ async def test_a_tool_beyond_its_time_is_answered_for() -> None:
     found = results(model.requests[-1])
     assert "timed_out" in found[0][0]
     assert found[1] == ("3", True)
+
+
+async def test_a_plain_tool_that_blocks_beyond_its_time_is_answered_for_and_left_to_itself() -> None:
+    go = threading.Event()
+
+    @tool(timeout=0.01)
+    def block() -> str:
+        """Block."""
+        go.wait(5)
+        return "too late"
+
+    model = ScriptedModel([call("block"), "done"])
+    try:
+        await Agent(model, tools=[block]).run("go")
+    finally:
+        go.set()
+    ((content, ok),) = results(model.requests[-1])
+    assert (ok, "timed_out" in content) == (False, True)
 
 
 async def test_progress_renews_the_time_limit() -> None:

@@ -82,7 +82,10 @@ def liar(request: ModelRequest) -> Any:
     if form == "CrossSteps":
         return {"steps": []}
     if form == "ReportDraft":
-        return {"summary": "s", "claims": [{"text": "true", "sources": [1]}, {"text": "made up", "sources": [7]}]}
+        return {
+            "summary": "s",
+            "claims": [{"text": "true", "sources": [1]}, {"text": "made up", "sources": [0, -1, 7]}],
+        }
     if not any(isinstance(message, ToolMessage) for message in request.messages):
         return [call("read", document="d1"), call("delete_file", path="/")]
     quotes = [
@@ -102,7 +105,7 @@ async def test_citations_outside_the_documents_are_left_out_and_reported(tmp_pat
         ("true", ["The valve was open."])
     ]
     notes = "\n".join(report.warnings)
-    for part in ("never open", "no such document", "claims that do not exist: 7", "'bare'", "'made up'"):
+    for part in ("never open", "no such document", "claims that do not exist: 0, -1, 7", "'bare'", "'made up'"):
         assert part in notes
     refused = [m for r in model.requests for m in r.messages if isinstance(m, ToolMessage) and m.name == "delete_file"]
     assert refused

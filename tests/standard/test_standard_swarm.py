@@ -32,7 +32,7 @@ from swarmbus.models import ScriptedModel
 from swarmbus.testing import context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     Answer = Callable[[str], Any]
 
@@ -321,6 +321,20 @@ async def test_a_step_whose_handler_fails_is_a_step_that_failed(needed: tuple[st
     assert result.output.steps[13].error == "ConnectionError: no answer"
     assert result.output.text == "report on 49 results"
     assert result.failures == ()
+
+
+async def test_a_planner_that_fails_itself_is_not_asked_again_for_the_step_it_failed_on() -> None:
+    class Broken(Planner):
+        name = "planner"
+
+        async def make_revision(self, event: StepDone, *_: Any) -> Sequence[Step]:
+            asked.append(event.step_id)
+            raise TypeError("broken")
+
+    asked: list[str] = []
+    plan = plan_of({"id": "a", "text": "try"}, {"id": "b", "text": "use", "depends_on": ["a"]})
+    result = await run(plan, lambda _: NOTHING, planner=Broken())
+    assert (asked, ends(result)) == (["a"], {"a": "empty", "b": "skipped"})
 
 
 async def test_a_model_that_gives_up_makes_a_step_that_failed() -> None:
