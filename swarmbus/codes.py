@@ -109,6 +109,11 @@ CODES: dict[str, Code] = {
     "SB402": Code(
         "retry repeats a tool", "error", "Retry(fresh=True) forgets recorded calls of a role with an at_most_once tool."
     ),
+    "SB403": Code(
+        "tool no model can call",
+        "error",
+        "A tool's signature says too little or what no model can give, or two tools of a role have one name.",
+    ),
     "SB601": Code("unknown model", "error", "A role would ask a model by a name that nothing resolves."),
 }
 """Every code, in order."""

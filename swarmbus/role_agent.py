@@ -2,22 +2,51 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_jsonable_python
 
+from swarmbus.codes import finding
+from swarmbus.errors import ToolDefinitionError
 from swarmbus.text import clean_text
 from swarmbus.thinking.agent import Agent
 from swarmbus.thinking.conversation import Conversation
+from swarmbus.thinking.tools import Tool, toolset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from swarmbus.messages import Message, ToolCall
+    from swarmbus.results import Finding
     from swarmbus.role import Role
     from swarmbus.role_context import RoleContext
     from swarmbus.thinking.models.base import Model
+
+
+def tools_of(role: Role) -> tuple[Any, ...]:
+    """Return a role's tools, its own methods bound to it."""
+    return tuple(tool.bind(role) if isinstance(tool, Tool) else tool for tool in role.tools)
+
+
+def tool_findings(roles: Iterable[Role]) -> Iterator[Finding]:
+    """Yield what keeps the tools of roles from being given to a model."""
+    for role in roles:
+        sound: list[Any] = []
+        for tool in tools_of(role):
+            try:
+                toolset([*sound, tool])
+                sound.append(tool)
+            except ToolDefinitionError as error:
+                told = f"{role.name} has a tool that no model can call: {error}"
+                hint = "write it as a function whose parameters each have a type that JSON can hold"
+                yield finding("SB403", told, hint, role=role.name, where=_place(tool))
+
+
+def _place(tool: Any) -> str | None:
+    code = getattr(inspect.unwrap(tool.function if isinstance(tool, Tool) else tool), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else None
 
 
 class RoleAgent:

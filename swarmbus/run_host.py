@@ -8,12 +8,12 @@ import anyio
 
 from swarmbus.arguments import require_manager
 from swarmbus.messages import Usage
+from swarmbus.role_agent import tools_of
 from swarmbus.run_memory import RunMemory
 from swarmbus.task_groups import raised_by, singly
 from swarmbus.text import error_text, text_of
 from swarmbus.thinking.limits import Limits
 from swarmbus.thinking.prices import price_of
-from swarmbus.thinking.tools import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -185,8 +185,7 @@ class RunHost:
         """Return a role's tools, its own methods bound to it."""
         tools = self._tools.get(role.name)
         if tools is None:
-            tools = tuple(tool.bind(role) if isinstance(tool, Tool) else tool for tool in role.tools)
-            self._tools[role.name] = tools
+            tools = self._tools[role.name] = tools_of(role)
         return tools
 
     def limits_of(self, role: Role) -> Limits:

@@ -18,6 +18,7 @@ from swarmbus.handlers import Retry
 from swarmbus.live_swarm import LiveSwarm
 from swarmbus.open_models import OpenModels
 from swarmbus.role import Role, check_settings
+from swarmbus.role_agent import tool_findings
 from swarmbus.role_models import RoleModels
 from swarmbus.settings import require_settings
 from swarmbus.table import EventTable
@@ -110,7 +111,7 @@ class Swarm(Generic[R]):
 
     def check(self) -> list[Finding]:
         """Compare wiring and table, and return every finding, errors first. Calls no model and runs no tool."""
-        return check(self.wiring, self.table, self.models.findings())
+        return check(self.wiring, self.table, [*self.models.findings(), *tool_findings(self.roles)])
 
     @contextmanager
     def override(

@@ -23,10 +23,9 @@ from swarmbus.events import Event
 from swarmbus.questions import misfit, recorded_answer
 from swarmbus.records import Change
 from swarmbus.role import Role
-from swarmbus.role_agent import RoleAgent
+from swarmbus.role_agent import RoleAgent, tools_of
 from swarmbus.role_context import RoleContext, changes_of
 from swarmbus.thinking.limits import Limits
-from swarmbus.thinking.tools import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -300,7 +299,7 @@ class _Alone:
                 self._required_model,
                 self.context,
                 self._history,
-                tools=[tool.bind(role) if isinstance(tool, Tool) else tool for tool in role.tools],
+                tools=tools_of(role),
                 limits=role.limits or Limits(),
                 deps=self.deps,
                 calls=self.calls,
@@ -319,4 +318,4 @@ class _Alone:
             self._recorded.follow(called)
             await anyio.lowlevel.checkpoint()
 
-        return AttemptCalls(place, self._recorded.of(place), self.time, keep, Home().require)
+        return AttemptCalls(place, self._recorded, self.time, keep, Home().require)

@@ -23,6 +23,7 @@ from swarmbus.role import Role
 from swarmbus.role_context import RoleContext
 from swarmbus.swarm import Swarm
 from swarmbus.table import CLIENT, SYSTEM, EventTable, External
+from swarmbus.thinking.tools import tool
 from swarmbus.wiring import read_role
 
 
@@ -818,7 +819,11 @@ def test_a_handler_without_time_limit_is_a_warning() -> None:
 
 
 def test_what_the_swarm_says_for_all_its_handlers_is_checked_too() -> None:
-    risky = Executor().named("executor", tools=(FakeTool("send"),))
+    @tool(effects="at_most_once")
+    def send(to: str) -> None:
+        """Send a letter."""
+
+    risky = Executor().named("executor", tools=(send,))
     limited = Planner().named("planner", timeout=10, retry=Retry())
     table: EventTable[Any] = EventTable(*ROWS.values(), result=ReportReady)
     swarm = Swarm(limited, risky, Aggregator(), table=table, timeout=math.inf, retry=Retry(fresh=True))

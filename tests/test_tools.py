@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Annotated, Any, Literal, assert_type, get_args
 
@@ -179,6 +180,14 @@ def _impossible(x: ToolError) -> None:
     """."""
 
 
+def _function(x: Callable[[], int]) -> None:
+    """."""
+
+
+def _no_type(x: "list[") -> None:  # type: ignore[valid-type]  # noqa: F722
+    """."""
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
@@ -188,6 +197,10 @@ def _impossible(x: ToolError) -> None:
         (_unknown, "can't be resolved"),
         (_recursive, "contain themselves"),
         (_impossible, "a model can't give"),
+        (_function, "a model can't give"),
+        (_no_type, "is no type"),
+        (max, "does not say what it takes"),
+        (dict.get, "can't be a tool"),
     ],
 )
 def test_a_signature_that_says_too_little_is_refused(function: Any, message: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NotRequired, get_origin, get_t
 
 import pydantic_core
 from pydantic import ConfigDict, TypeAdapter, ValidationError
-from pydantic.errors import PydanticSchemaGenerationError
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from typing_extensions import TypedDict
 
 from swarmbus.errors import ToolDefinitionError
@@ -83,7 +83,7 @@ def read_signature(
     fields: dict[str, Any] = {}
     defaults: dict[str, Any] = {}
     context_parameter = None
-    for parameter in list(inspect.signature(function).parameters.values())[bound:]:
+    for parameter in _parameters(function)[bound:]:
         annotation = _annotation(parameter, hints, name)
         if _is_context(annotation, context_type):
             context_parameter = parameter.name
@@ -92,8 +92,7 @@ def read_signature(
         fields[parameter.name] = NotRequired[annotation] if optional else annotation
         if optional:
             defaults[parameter.name] = parameter.default
-    adapter = _adapter(function.__name__, fields, name)
-    schema = schema_of(adapter)
+    adapter, schema = _read_types(function.__name__, fields, name)
     if is_recursive(schema):
         raise ToolDefinitionError(f"the arguments of {name} contain themselves; give it a flat form, or JSON text")
     _annotate(schema.get("properties", {}), notes, defaults)
@@ -119,6 +118,17 @@ def _hints(function: Callable[..., Any], local_names: Mapping[str, Any]) -> dict
             f"an annotation of {function.__qualname__} can't be resolved: {error}; import the name at run time, "
             "not only for type checking"
         ) from error
+    except (SyntaxError, TypeError, AttributeError) as error:
+        raise ToolDefinitionError(f"an annotation of {function.__qualname__} is no type: {error}") from error
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except ValueError as error:
+        raise ToolDefinitionError(
+            f"{function.__qualname__} does not say what it takes; wrap it in a function"
+        ) from error
 
 
 def _annotation(parameter: inspect.Parameter, hints: Mapping[str, Any], name: str) -> Any:
@@ -135,14 +145,18 @@ def _is_context(annotation: Any, context_type: type) -> bool:
     return annotation is context_type or get_origin(annotation) is context_type
 
 
-def _adapter(short_name: str, fields: Mapping[str, Any], name: str) -> TypeAdapter[dict[str, Any]]:
+def _read_types(
+    short_name: str, fields: Mapping[str, Any], name: str
+) -> tuple[TypeAdapter[dict[str, Any]], dict[str, Any]]:
+    """Return what checks the arguments, and their JSON schema."""
     # A typed dict, because a model would give names such as `copy` or `schema` a meaning of its own.
     make: Any = TypedDict
     arguments = make(short_name, dict(fields))
     arguments.__pydantic_config__ = ConfigDict(extra="forbid")
     try:
-        return TypeAdapter(arguments)
-    except PydanticSchemaGenerationError as error:
+        adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(arguments)
+        return adapter, schema_of(adapter)
+    except (PydanticUserError, PydanticUndefinedAnnotation) as error:
         raise ToolDefinitionError(f"{name} has a parameter that a model can't give: {error.message}") from error
 
 

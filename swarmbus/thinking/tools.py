@@ -111,7 +111,7 @@ class Tool(Generic[P, R]):
         local_names: Mapping[str, Any] | None = None,
     ) -> None:
         given: Any = function
-        if not callable(given) or isinstance(given, type) or not hasattr(given, "__qualname__"):
+        if not callable(given) or isinstance(given, type) or not _is_named(given):
             raise ToolDefinitionError(f"{shown(given)} can't be a tool; give a function or a method")
         self.function = function
         self.options = options
@@ -123,7 +123,7 @@ class Tool(Generic[P, R]):
         self._owner = owner
         self._local_names = local_names or {}
         self.is_async = inspect.iscoroutinefunction(function)
-        self.is_method = next(iter(inspect.signature(function).parameters), None) == "self"
+        self.is_method = _first_parameter(function) == "self"
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the function."""
@@ -232,6 +232,17 @@ def _made(function: Callable[..., Any], options: dict[str, Any], around: FrameTy
     """Return a tool; annotations kept as text may name what is local where its function is written."""
     local_names = dict(around.f_locals) if "<locals>" in getattr(function, "__qualname__", "") else None
     return Tool(function, ToolOptions(**options), local_names=local_names)
+
+
+def _first_parameter(function: Callable[..., Any]) -> str | None:
+    try:
+        return next(iter(inspect.signature(function).parameters), None)
+    except ValueError:  # written in C; reading its signature says so
+        return None
+
+
+def _is_named(function: object) -> bool:
+    return hasattr(function, "__qualname__") and hasattr(function, "__module__")
 
 
 def toolset(tools: Iterable[Tool[..., Any] | Callable[..., Any]]) -> dict[str, Tool[..., Any]]:
