@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-CallKind = Literal["model", "tool", "value", "once"]
+CallKind = Literal["model", "tool", "value", "once", "once_lost"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,10 @@ class CallRecord:
     """One successful call to the outside.
 
     Attributes:
-        kind: what was called: a model, a tool, a source of values (clock, random, id), or a `ctx.once` function.
+        kind: what was called: a model, a tool, a source of values (clock, random, id), or a `ctx.once` function; with
+            `once_lost`, one that took effect, and whose value can't be kept.
         key: what identifies the request within its delivery, such as a hash of it; not unique by itself.
-        value: what came back, as JSON-compatible data.
+        value: what came back, as JSON-compatible data; with `once_lost`, why it can't be kept.
         usage: counts by name (such as `input_tokens`) that the call cost; empty where it cost nothing.
     """
 

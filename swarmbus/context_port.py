@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from swarmbus.calls import CallKind, CallRecord
     from swarmbus.events import Event
+    from swarmbus.once import Effect
     from swarmbus.thinking.agent import Agent
 
 
@@ -23,6 +24,10 @@ class AttemptCallsPort(CallLog, Protocol):
 
     def note(self, call: CallRecord) -> None:
         """Keep a value before anything that could depend on it becomes visible."""
+        ...
+
+    def effect(self, key: str) -> Effect:
+        """Return what all attempts at the delivery know of the effect under this key."""
         ...
 
 

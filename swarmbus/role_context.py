@@ -14,9 +14,7 @@ from functools import lru_cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar, overload
 
-import anyio
 from pydantic import BaseModel, TypeAdapter
-from pydantic_core import to_jsonable_python
 from typing_extensions import TypeVar as DefaultTypeVar
 
 from swarmbus.arguments import refusal, require, require_text, seconds, shown, type_of
@@ -25,11 +23,11 @@ from swarmbus.errors import PublishError, RoleError
 from swarmbus.events import Event
 from swarmbus.frozen import FrozenDict
 from swarmbus.handlers import ContextParameter
+from swarmbus.once import have_once
 from swarmbus.records import Change
 from swarmbus.text import did_you_mean
 from swarmbus.thinking.agent import ASK_OPTIONS, require_prompt
 from swarmbus.thinking.output import output_for
-from swarmbus.threads import call_in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -59,7 +57,6 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
         self._changes: list[Change] = []
         self._state = port.state
         self._values: dict[str, int] = {}
-        self._effects: dict[str, _Effect] = {}
 
     @property
     def run_id(self) -> str:
@@ -216,7 +213,11 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
         """Call a function whose effect must not be repeated, and return what it returned, as JSON would give it back.
 
         A further call with the key gets the same value, in this attempt or another; one that comes while the function
-        runs waits for it. What raised is called again. A synchronous function runs in a worker thread.
+        runs waits for it, though the attempt that called it be over. What raised is called again. A synchronous
+        function runs in a worker thread.
+
+        Raises:
+            RoleError: the function took effect, but JSON can't hold what it returned; or it is called within itself.
         """
         require_text("ctx.once({}, ...)", key)
         given: Any = function
@@ -225,24 +226,8 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
                 given.close()
             raise refusal(f"ctx.once({key!r}, {{}})", given, "a function: give it uncalled")
         self._port.require_current("ctx.once()")
-        effect = self._effects.setdefault(key, _Effect())
-        async with effect.lock:
-            if effect.call is None:
-                effect.call = await self._port.calls.recorded("once", key) or await self._take_effect(key, function)
-            return effect.call.value
-
-    async def _take_effect(self, key: str, function: Callable[[], Any]) -> CallRecord:
-        made: Any
-        if inspect.iscoroutinefunction(function):
-            made = await function()
-        else:
-            made = await call_in_thread(function)
-            if inspect.isawaitable(made):
-                made = await made
-        call = CallRecord("once", key, to_jsonable_python(made), {})
-        with anyio.CancelScope(shield=True):  # what has taken effect must not be forgotten by a cancel
-            await self._port.calls.record(call)
-        return call
+        calls = self._port.calls
+        return await have_once(calls.effect(key), calls, key, function)
 
     def now(self) -> datetime:
         """Return the time, in UTC; the same at every attempt."""
@@ -284,16 +269,6 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
         if self._state is None:
             raise RoleError(f"{self._port.role} has no State; give it a nested class `State(BaseModel, frozen=True)`")
         return self._state
-
-
-class _Effect:
-    """An effect that may be had once: its record, once it took place, and who sees to it."""
-
-    __slots__ = ("call", "lock")
-
-    def __init__(self) -> None:
-        self.call: CallRecord | None = None
-        self.lock = anyio.Lock()
 
 
 def _require_options(after: Any, key: Any) -> None:

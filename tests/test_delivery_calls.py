@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import anyio
+import anyio.from_thread
+import pytest
 
+from support.clock import FakeClock
 from support.jobs import WorkDone, WorkGiven, WorkSeen, events_in, read_all, worker_swarm
-from swarmbus import Event, External, Retry, Retryable, Role, RoleContext, RunResult, on, tool
+from swarmbus import Event, External, Retry, Retryable, Role, RoleContext, RunFailed, RunResult, on, tool
 from swarmbus.delivery.journal import MemoryJournal
+from swarmbus.errors import HandlerTimedOut, RoleError
 from swarmbus.frozen import FrozenDict
 from swarmbus.models import ScriptedModel, call
 
@@ -149,6 +156,175 @@ async def test_an_effect_that_a_cancel_overtakes_is_not_forgotten() -> None:
     journal = MemoryJournal()
     assert (await run(Worker(), journal=journal)).output.text == "paid"
     assert effects == [1]
+
+
+class Buyer(Role):
+    """Buys once, and fails until its last attempt."""
+
+    name = "worker"
+
+    def __init__(self, buy: Callable[[], Any], attempts: int = 3) -> None:
+        self.buy = buy
+        self.attempts = attempts
+
+    @on
+    async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+        bought = await ctx.once("buy", self.buy)
+        if ctx.attempt < self.attempts:
+            raise Retryable("after it was bought")
+        return WorkDone(text=str(bought))
+
+
+def endless() -> list[Any]:
+    made: list[Any] = []
+    made.append(made)
+    return made
+
+
+@pytest.mark.parametrize("journal", [None, MemoryJournal()], ids=["no journal", "journal"])
+@pytest.mark.parametrize(
+    "value",
+    [object(), b"\xff", endless(), "\ud800", math.nan, 10**5000],
+    ids=["object", "bytes", "loop", "surrogate", "nan", "huge"],
+)
+async def test_an_effect_whose_value_can_not_be_kept_is_not_had_again(
+    value: Any, journal: MemoryJournal | None
+) -> None:
+    bought: list[int] = []
+
+    def buy() -> Any:
+        bought.append(1)
+        return value
+
+    swarm = worker_swarm(Buyer(buy), retry=Retry(delay=0, on=(Exception,)), journal=journal)
+    with pytest.raises(RunFailed, match="took effect, but what its function returned can't be kept") as caught:
+        await swarm.run(WorkGiven())
+    assert isinstance(caught.value.__cause__, RoleError)
+    assert bought == [1]
+
+
+async def test_a_resumed_run_knows_of_an_effect_whose_value_could_not_be_kept() -> None:
+    bought: list[int] = []
+
+    def buy() -> object:
+        bought.append(1)
+        return object()
+
+    swarm = worker_swarm(Buyer(buy), journal=MemoryJournal())
+    with pytest.raises(RunFailed):
+        await swarm.run(WorkGiven(), run_id="r")
+    async with swarm.open() as live:
+        run = await live.resume("r")
+        with pytest.raises(RunFailed, match="can't be kept"):
+            await run.result()
+    assert bought == [1]
+
+
+async def test_what_is_done_to_a_value_changes_it_for_nobody_else() -> None:
+    seen: list[list[int]] = []
+
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            for _ in range(2):
+                seen.append(await ctx.once("list", lambda: [1]))
+                seen[-1].append(ctx.attempt)
+            if ctx.attempt == 1:
+                raise Retryable("again")
+            return WorkDone()
+
+    await run(Worker())
+    assert seen == [[1, 1], [1, 1], [1, 2], [1, 2]]
+
+
+class Slow:
+    """Buys in a thread, taking as long as the test wants."""
+
+    def __init__(self) -> None:
+        self.bought: list[str] = []
+        self.begun = anyio.Event()
+        self.go_on = threading.Event()
+
+    def __call__(self) -> str:
+        anyio.from_thread.run_sync(self.begun.set)
+        self.bought.append("bought")
+        self.go_on.wait(5)
+        return f"receipt {len(self.bought)}"
+
+
+async def test_an_effect_that_outlasts_its_attempt_is_waited_for_by_the_next() -> None:
+    clock, slow = FakeClock(), Slow()
+
+    class Hurried(Buyer):
+        name = "worker"
+        timeout = 10
+        retry = Retry(delay=0, on=(HandlerTimedOut,))
+
+    async with worker_swarm(Hurried(slow, 1), clock=clock).open(grace=1) as live:
+        run = await live.submit(WorkGiven())
+        await slow.begun.wait()
+        await clock.advance(10)  # told to stop
+        await clock.advance(2)  # given up, and tried again
+        assert run.under_way == {"worker.work": 1}
+        slow.go_on.set()
+        assert (await run.result()).output.text == "receipt 1"
+    assert slow.bought == ["bought"]
+
+
+async def test_an_effect_that_outlasts_a_suspension_is_waited_for_when_the_answer_is_there() -> None:
+    clock, slow = FakeClock(), Slow()
+
+    class Asker(Role):
+        name = "worker"
+
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            got: list[Any] = []
+
+            async def buy() -> None:
+                got.append(await ctx.once("buy", slow))
+
+            async def ask() -> None:
+                await slow.begun.wait()
+                await ctx.ask_person("Fine?", reply=bool)
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(buy)
+                tasks.start_soon(ask)
+            return WorkDone(text=str(got))
+
+    async with worker_swarm(Asker(), clock=clock).open(grace=1) as live:
+        run = await live.submit(WorkGiven())
+        await slow.begun.wait()
+        await clock.advance(2)
+        (question,) = run.questions
+        await run.answer(question, value=True)
+        await anyio.wait_all_tasks_blocked()
+        slow.go_on.set()
+        assert (await run.result()).output.text == "['receipt 1']"
+    assert slow.bought == ["bought"]
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["within", "in a task within"])
+async def test_a_function_called_once_can_not_call_itself_once(beside: bool) -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            async def outer() -> None:
+                if not beside:
+                    await ctx.once("key", inner)
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(ctx.once, "key", inner)
+
+            async def inner() -> int:
+                return await ctx.once("other", lambda: 1)
+
+            assert await ctx.once("inner", inner) == 1
+            await ctx.once("key", outer)
+            return WorkDone()
+
+    with pytest.raises(RunFailed, match=r"ctx\.once\('key', \.\.\.\) was called within its own function"):
+        await run(Worker(), timeout=5)
 
 
 async def test_a_models_replies_and_its_tools_results_are_used_again() -> None:

@@ -113,9 +113,7 @@ class Attempt:
         """The recorded calls of the delivery."""
         if self._calls is None:
             run, port, key = self.run, self._port, self.delivery.key
-            self._calls = AttemptCalls(
-                key, run.calls.of(key), port.time, lambda called: port.write(run, called), self.require
-            )
+            self._calls = AttemptCalls(key, run.calls, port.time, lambda called: port.write(run, called), self.require)
         return self._calls
 
     def close(self) -> None:

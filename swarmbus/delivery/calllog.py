@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
+from swarmbus.once import Effect
 from swarmbus.records import Called, Committed, Failed
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from swarmbus.records import DeliveryKey, Record
 
     Kept = dict[tuple[CallKind, str], list[CallRecord]]
-
 
 class RunCalls:
     """What the deliveries of a run have asked of the outside, until each is handled.
@@ -25,14 +25,17 @@ class RunCalls:
     def __init__(self, fresh: frozenset[int]) -> None:
         self._fresh = fresh
         self._kept: dict[DeliveryKey, Kept] = {}
+        self._effects: dict[DeliveryKey, dict[str, Effect]] = {}
 
     def follow(self, record: Record) -> None:
         """Keep the call that a record brings, or drop those that it makes useless."""
         if isinstance(record, Called):
             kept = self._kept.setdefault(record.delivery, {})
             kept.setdefault((record.call.kind, record.call.key), []).append(record.call)
-        elif self._kept and self._ends(record):
+        elif isinstance(record, Committed) or (isinstance(record, Failed) and record.retry_at is None):
             self.forget(record.delivery)
+        elif isinstance(record, Failed) and record.delivery[1] in self._fresh:
+            self._kept.pop(record.delivery, None)
 
     def of(self, delivery: DeliveryKey) -> Kept:
         """Return the calls of one delivery."""
@@ -41,30 +44,32 @@ class RunCalls:
     def forget(self, delivery: DeliveryKey) -> None:
         """Drop the calls of a delivery that was handled or cancelled."""
         self._kept.pop(delivery, None)
+        self._effects.pop(delivery, None)
 
-    def _ends(self, record: Record) -> TypeGuard[Committed | Failed]:
-        if isinstance(record, Failed):
-            return record.retry_at is None or record.delivery[1] in self._fresh
-        return isinstance(record, Committed)
+    def effect(self, delivery: DeliveryKey, key: str) -> Effect:
+        """Return what all attempts at a delivery know of one of its effects."""
+        return self._effects.setdefault(delivery, {}).setdefault(key, Effect())
 
 
 class AttemptCalls:
     """The call log of one attempt: the n-th question for a key is answered with the n-th record under it.
 
     Args:
+        run: the calls of the run.
         require: refuses a call that comes too late, or from another thread.
     """
 
     def __init__(
         self,
         delivery: DeliveryKey,
-        kept: Kept,
+        run: RunCalls,
         time: Callable[[], float],
         write: Callable[[Called], Awaitable[None]],
         require: Callable[[str], None],
     ) -> None:
         self._delivery = delivery
-        self._kept = {key: tuple(calls) for key, calls in kept.items()}
+        self._run = run
+        self._kept = {key: tuple(calls) for key, calls in run.of(delivery).items()}
         self._asked: dict[tuple[CallKind, str], int] = {}
         self._noted: list[CallRecord] = []
         self._time = time
@@ -89,6 +94,10 @@ class AttemptCalls:
         if self._noted:
             await self.flush()
         return self.find(kind, key)
+
+    def effect(self, key: str) -> Effect:
+        """Return what all attempts at the delivery know of the effect under this key."""
+        return self._run.effect(self._delivery, key)
 
     def note(self, call: CallRecord) -> None:
         """Keep a value, such as a clock reading, before anything that could depend on it becomes visible."""
