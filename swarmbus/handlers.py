@@ -54,7 +54,8 @@ class Retry:
         max_delay: seconds that no pause exceeds.
         jitter: share of each pause that is left to chance, from 0 to 1.
         on: the errors after which another attempt makes sense; all others are final.
-        fresh: whether another attempt forgets the recorded replies and pays for every call again.
+        fresh: whether another attempt forgets what models and tools said, and pays for those calls again; effects of
+            `ctx.once` and values such as `ctx.now()` stay.
     """
 
     attempts: int = 3

@@ -376,6 +376,22 @@ async def test_a_fresh_retry_pays_for_everything_again() -> None:
     assert (await worker_swarm(Worker(), model=model).run(WorkGiven())).output.text == "good"
 
 
+async def test_a_fresh_retry_repeats_no_effect_and_keeps_its_time() -> None:
+    receipts = iter("abc")
+    seen: list[Any] = []
+
+    class Worker(Role):
+        @on(retry=Retry(delay=0, fresh=True))
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            seen.append((await ctx.once("buy", lambda: next(receipts)), ctx.now(), ctx.new_id()))
+            if ctx.attempt < 3:
+                raise Retryable("again")
+            return WorkDone(text=seen[-1][0])
+
+    result = await worker_swarm(Worker()).run(WorkGiven())
+    assert (result.output.text, result.warnings, len(set(seen))) == ("a", (), 1)
+
+
 async def test_time_chance_and_ids_are_the_same_at_every_attempt() -> None:
     seen: list[tuple[Any, ...]] = []
 

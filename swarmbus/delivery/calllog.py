@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 
     Kept = dict[tuple[CallKind, str], list[CallRecord]]
 
+_REPLIES: frozenset[CallKind] = frozenset({"model", "tool"})
+
+
 class RunCalls:
     """What the deliveries of a run have asked of the outside, until each is handled.
 
     Args:
-        fresh: the numbers of the handlers whose further attempts forget what the failed ones recorded.
+        fresh: the numbers of the handlers whose further attempts forget what models and tools told the failed ones.
     """
 
     def __init__(self, fresh: frozenset[int]) -> None:
@@ -35,7 +38,9 @@ class RunCalls:
         elif isinstance(record, Committed) or (isinstance(record, Failed) and record.retry_at is None):
             self.forget(record.delivery)
         elif isinstance(record, Failed) and record.delivery[1] in self._fresh:
-            self._kept.pop(record.delivery, None)
+            kept = self.of(record.delivery)
+            for place in [place for place in kept if place[0] in _REPLIES]:
+                del kept[place]
 
     def of(self, delivery: DeliveryKey) -> Kept:
         """Return the calls of one delivery."""
