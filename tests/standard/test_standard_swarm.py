@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 
 from roles.standard import (
@@ -25,7 +26,7 @@ from roles.standard import (
     standard_table,
 )
 from roles.standard.plan import MOST_STEPS
-from swarmbus import EventTable, RoleContext, RunFailed, RunResult, Swarm, on, tool
+from swarmbus import EventTable, Retry, RoleContext, RunFailed, RunResult, Swarm, on, tool
 from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.errors import ServerUnreachable
 from swarmbus.models import ScriptedModel
@@ -321,6 +322,54 @@ async def test_a_step_whose_handler_fails_is_a_step_that_failed(needed: tuple[st
     assert result.output.steps[13].error == "ConnectionError: no answer"
     assert result.output.text == "report on 49 results"
     assert result.failures == ()
+
+
+@pytest.mark.parametrize("then", ["tells it again", "fails"])
+async def test_a_result_counts_once_whatever_its_step_does_then(then: str) -> None:
+    class Hasty(Executor):
+        @on(TaskPlanned, each=first_steps)
+        async def begin(self, step: StepReady, ctx: RoleContext[StepDone]) -> StepDone:
+            done = StepDone(step_id=step.step_id, status="done", answer=f"result of {step.text}")
+            if step.step_id == "slow":
+                await released.wait()
+            else:
+                await ctx.publish(done)
+                if then == "fails":
+                    raise ConnectionError("no answer")
+            return done
+
+        @on
+        async def work(self, step: StepReady, ctx: RoleContext) -> StepDone:
+            assert [needed.answer for needed in step.inputs] == ["result of a", "result of slow"]
+            return StepDone(step_id=step.step_id, status="done", answer="both")
+
+    released = anyio.Event()
+    needed = ["a", "slow"]
+    plan = plan_of(*[{"id": name, "text": name} for name in needed], {"id": "b", "text": "b", "depends_on": needed})
+    async with swarm_of(plan, lambda _: "never", executor=Hasty(), retry=Retry(attempts=1)).open() as live:
+        run = await live.submit(TaskSubmitted(task="the task"))
+        await anyio.wait_all_tasks_blocked()
+        released.set()
+        result = await run.result()
+    assert (ends(result)["b"], result.usage_by_role["planner"].calls, result.failures) == ("done", 1, ())
+
+
+async def test_a_step_may_go_on_from_one_that_failed_and_sees_that_it_did() -> None:
+    class Undaunted(Planner):
+        name = "planner"
+
+        def suffices(self, event: StepDone) -> bool:
+            return True
+
+    seen: list[str] = []
+
+    def work(prompt: str) -> str:
+        seen.append(prompt)
+        return NOTHING if prompt == "try" else "result of it"
+
+    plan = plan_of({"id": "a", "text": "try"}, {"id": "b", "text": "use", "depends_on": ["a"]})
+    assert ends(await run(plan, work, planner=Undaunted())) == {"a": "empty", "b": "done"}
+    assert seen[-1] == f"use\n\nResult of step a:\n{NOTHING}"
 
 
 async def test_a_planner_that_fails_itself_is_not_asked_again_for_the_step_it_failed_on() -> None:
