@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 ASKS = "asks "
+QUIET = 10.0
+"""Seconds in which the same further try of a model call, which many may make at a time, is told once."""
 
 
 @dataclass(slots=True)
@@ -96,6 +98,7 @@ class Board:
         self._clock = clock
         self._seen: set[tuple[str, str]] = set()
         self._work: dict[str, Work] = {}
+        self._again: dict[str, float] = {}
 
     def note(self, item: Envelope | Lifecycle | Any) -> Iterator[str]:
         """Take an item into account, and yield the lines that should be told at once."""
@@ -161,6 +164,14 @@ class Board:
     def _for(self, since: float) -> str:
         return f"for {self._clock() - since:.0f} s"
 
+    def _unless_told(self, line: str) -> Iterator[str]:
+        """Yield a line, unless it was told a moment ago."""
+        now = self._clock()
+        self._again = {told: at for told, at in self._again.items() if now - at < QUIET}
+        if line not in self._again:
+            self._again[line] = now
+            yield line
+
     def _role(self, name: str) -> RoleCount:
         return self.roles.setdefault(name, RoleCount())
 
@@ -206,7 +217,7 @@ class Board:
                 work.begin(f"{ASKS}{item.model}", self._clock())
             case "message_update" if isinstance(item.delta, Restarted):
                 work.try_again(item.delta.tries)
-                yield f"{item.role}: asks again, try {item.delta.tries}: {item.delta.reason}"
+                yield from self._unless_told(f"{item.role}: asks again, try {item.delta.tries}: {item.delta.reason}")
             case "tool_execution_start":
                 work.begin(f"runs {item.call.name}", self._clock())
             case "tool_execution_end":

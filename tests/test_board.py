@@ -168,8 +168,10 @@ def test_a_model_call_that_is_made_again_is_told_at_once_and_counted(board: Boar
         "executor: asks again, try 2: no sign of life",
         "executor: asks again, try 3: no sign of life",
     ]
+    assert lines(board, *again) == []  # as another call says at the same time
     clock.now += 15
     assert board.now("executor") == "asks m for 15 s, try 3"
+    assert len(lines(board, *again)) == 2
 
 
 async def test_a_real_run_is_seen_at_work() -> None:
