@@ -115,6 +115,11 @@ CODES: dict[str, Code] = {
         "A tool's signature says too little or what no model can give, or two tools of a role have one name.",
     ),
     "SB601": Code("unknown model", "error", "A role would ask a model by a name that nothing resolves."),
+    "SB602": Code(
+        "role without a model",
+        "error",
+        "A role has instructions, tools, limits or a history for a model and no model, while another role has one.",
+    ),
 }
 """Every code, in order."""
 

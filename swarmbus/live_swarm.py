@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from swarmbus.open_models import OpenModels
     from swarmbus.role import Role
+    from swarmbus.role_models import RoleModels
     from swarmbus.swarm import Swarm
     from swarmbus.thinking.models.base import Model
     from swarmbus.wiring import RoleWiring
@@ -49,12 +50,21 @@ SERIAL_WORKERS = 64
 class LiveSwarm(Generic[R]):
     """An open swarm: takes events that start runs, from the thread it was opened in; others get a `RuntimeError`."""
 
-    def __init__(self, swarm: Swarm[R], group: TaskGroup, models: OpenModels, *, grace: float, attended: bool) -> None:
+    def __init__(
+        self,
+        swarm: Swarm[R],
+        group: TaskGroup,
+        role_models: RoleModels,
+        models: OpenModels,
+        *,
+        grace: float,
+        attended: bool,
+    ) -> None:
         self.swarm = swarm
         self._group = group
         self._runs: WeakValueDictionary[str, Run[R]] = WeakValueDictionary()
         self._turns: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
-        self._models = swarm.models
+        self._models = role_models
         self._open_models = models
         self._topology = Topology(swarm.wiring, swarm.table)
         roles = {role.name: role for role in swarm.roles}

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from swarmbus.arguments import refusal, shown
 from swarmbus.codes import finding
-from swarmbus.errors import UnknownModel
+from swarmbus.errors import ModelError, UnknownModel
+from swarmbus.role import Role
 from swarmbus.text import did_you_mean
 from swarmbus.thinking.models.base import MODEL_WANTED, Model, is_model
 from swarmbus.thinking.models.registry import require_known, resolve_model
+from swarmbus.thinking.prices import price_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from swarmbus.results import Finding
-    from swarmbus.role import Role
 
 ModelSetting: TypeAlias = "str | Model | Mapping[str, str | Model] | None"
 """The model of all roles, or of each by its name."""
@@ -40,6 +41,10 @@ def require_model_setting(call: str, given: object) -> None:
             raise refusal(inside, model, MODEL_WANTED)
 
 
+_OF_AN_AGENT = ("instructions", "tools", "limits", "history")
+"""The settings of a role that say nothing but how its model is asked."""
+
+
 class RoleModels:
     """The models of a swarm's roles.
 
@@ -50,13 +55,49 @@ class RoleModels:
     """
 
     def __init__(self, roles: Sequence[Role], setting: ModelSetting, override: ModelSetting) -> None:
+        self._roles = {role.name: role for role in roles}
         self._own = {role.name: role.model for role in roles}
         self._setting = setting
         self._override = override
         self._resolved: dict[str, Model] = {}
 
-    def findings(self) -> Iterator[Finding]:
-        """Yield what is wrong with the settings, as far as that can be said without making a model."""
+    def findings(self, asking: Collection[str] = ()) -> Iterator[Finding]:
+        """Yield what is wrong with the settings, as far as that can be said without making a model.
+
+        Args:
+            asking: the roles with a handler that could ask.
+        """
+        yield from self._unknown()
+        have = [role for role in self._own if self._choice(role) is not None]
+        for name in asking if have else ():
+            role = self._roles[name]
+            settings = [setting for setting in _OF_AN_AGENT if getattr(role, setting) != getattr(Role, setting)]
+            if settings and name not in have:
+                told = f"{name} has {settings[0]} for a model and no model, while {have[0]} has one"
+                place = f'Swarm(model={{..., "{name}": ...}}), or the class {type(role).__name__} a `model`'
+                yield finding("SB602", told, f"give it one: {place}", role=name)
+
+    def prepare(self, asking: Iterable[str], priced: Collection[str]) -> None:
+        """Make the models of the roles that could ask, so that what is wrong with one is found before anything runs.
+
+        Args:
+            asking: these roles.
+            priced: those of them that may spend only so much money, which needs known prices.
+
+        Raises:
+            ModelError: one can't be made, as for lack of a key, or its price is not known.
+        """
+        for role in asking:
+            if self._choice(role) is None:
+                continue
+            try:
+                model = self.of(role)
+                if role in priced:
+                    price_of(model.name)
+            except ModelError as error:
+                raise type(error)(f"the model of {role} can't be used: {error}") from error
+
+    def _unknown(self) -> Iterator[Finding]:
         names = list(self._own)
         for call, setting in (("Swarm", self._setting), ("override", self._override)):
             for name in setting if isinstance(setting, Mapping) else ():

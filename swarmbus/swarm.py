@@ -111,7 +111,19 @@ class Swarm(Generic[R]):
 
     def check(self) -> list[Finding]:
         """Compare wiring and table, and return every finding, errors first. Calls no model and runs no tool."""
-        return check(self.wiring, self.table, [*self.models.findings(), *tool_findings(self.roles)])
+        return check(self.wiring, self.table, [*self.models.findings(self._asking()), *tool_findings(self.roles)])
+
+    def _asking(self) -> list[str]:
+        """Return the roles with a handler that could ask a model."""
+        return [each.name for each in self.wiring if any("context" in handler.parameters for handler in each.handlers)]
+
+    def _ready_models(self) -> RoleModels:
+        """Return the models of the roles, each made and its price known as far as that is needed."""
+        models, limits = self.models, self._limits or Limits()
+        in_all = self._budget is not None and self._budget.usd is not None
+        priced = [role.name for role in self.roles if in_all or (role.limits or limits).usd is not None]
+        models.prepare(self._asking(), priced)
+        return models
 
     @contextmanager
     def override(
@@ -149,6 +161,8 @@ class Swarm(Generic[R]):
 
         Raises:
             WiringError: the wiring has errors; nothing was started.
+            ModelError: a role's model can't be made, as for lack of a key, or its price is not known while money is
+                limited; nothing was started.
             TimeoutError: a role's `lifespan`, or a model, was not closed in time.
             BaseException: a handler raised what is no `Exception`, such as `SystemExit`. It ends the swarm; its runs
                 are stopped, and can be resumed.
@@ -164,6 +178,7 @@ class Swarm(Generic[R]):
         for wrap in self.middleware:
             if not callable(wrap):
                 raise refusal("swarm.middleware.append({})", wrap, "a function of context, event and call_next")
+        role_models = self._ready_models()
         async with AsyncExitStack() as stack:
             closing = max(grace, CLOSING)
             for role in self.roles:
@@ -172,7 +187,7 @@ class Swarm(Generic[R]):
             models = OpenModels()
             await stack.enter_async_context(closed_within(closing, models, "what the models had opened"))
             group = await stack.enter_async_context(background())
-            live = LiveSwarm(self, group, models, grace=grace, attended=attended)
+            live = LiveSwarm(self, group, role_models, models, grace=grace, attended=attended)
             await group.start(live.bus.serve)
             yield live
             await live.drain()

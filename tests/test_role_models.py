@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support.jobs import WorkDone, WorkGiven, worker_swarm
-from swarmbus import Finding, Role, RoleContext, WiringError, on
-from swarmbus.models import ScriptedModel
+from support.jobs import WorkDone, WorkGiven, WorkSeen, worker_swarm
+from support.prices import know_prices
+from swarmbus import CLIENT, Budget, EventTable, Finding, Limits, Role, RoleContext, Swarm, WiringError, on
+from swarmbus.errors import NotAuthorised, UnknownPrice
+from swarmbus.models import ScriptedModel, register_model
 from swarmbus.role_models import RoleModels
 
 if TYPE_CHECKING:
@@ -93,6 +95,96 @@ def test_what_is_overridden_is_not_asked_and_so_not_looked_up() -> None:
         assert swarm.check() == []
     with swarm.override(model={"wroker": OVERRIDE}):
         assert [found.code for found in swarm.check()] == ["SB105", "SB601"]
+
+
+class Speaker(Role):
+    @on
+    async def speak(self, event: WorkSeen, ctx: RoleContext) -> None:
+        await ctx.ask("Speak.")
+
+
+class Mute(Role):
+    @on
+    async def speak(self, event: WorkSeen) -> None:
+        """Says nothing."""
+
+
+def two_roles(speaker: Role, **settings: Any) -> Swarm[WorkDone]:
+    rows = (CLIENT, WorkGiven, "worker"), ("worker", WorkDone, CLIENT), (CLIENT, WorkSeen, "speaker")
+    return Swarm(Worker(), speaker, table=EventTable(*rows, result=WorkDone), **settings)
+
+
+@pytest.mark.parametrize(
+    ("speaker", "setting", "found"),
+    [
+        (Speaker().named("speaker", instructions="Be loud."), {"worker": OWN}, ["SB602"]),
+        (Speaker().named("speaker", limits=Limits(turns=3)), {"worker": OWN}, ["SB602"]),
+        (Speaker().named("speaker", history="run"), {"worker": OWN}, ["SB602"]),
+        (Speaker(), {"worker": OWN}, []),
+        (Speaker().named("speaker", instructions="Be loud."), None, []),
+        (Speaker().named("speaker", instructions="Be loud."), OWN, []),
+        (Speaker().named("speaker", instructions="Be loud.", model=OWN), {"worker": OWN}, []),
+        (Mute().named("speaker", instructions="Be loud."), {"worker": OWN}, []),
+    ],
+    ids=[
+        "instructions", "limits", "a history", "no settings of an agent", "no model at all", "the swarm's", "its own",
+        "no context",
+    ],
+)  # fmt: skip
+def test_a_role_with_settings_of_an_agent_and_no_model_is_a_finding_where_another_has_one(
+    speaker: Role, setting: Any, found: list[str]
+) -> None:
+    assert [each.code for each in two_roles(speaker, model=setting).check()] == found
+
+
+def test_the_finding_says_which_role_lacks_a_model_and_where_to_give_it() -> None:
+    (found,) = two_roles(Speaker().named("speaker", instructions="Be loud."), model={"worker": OWN}).check()
+    assert (found.severity, found.role) == ("error", "speaker")
+    assert found.message == "speaker has instructions for a model and no model, while worker has one"
+    assert found.hint == 'give it one: Swarm(model={..., "speaker": ...}), or the class Speaker a `model`'
+
+
+async def test_a_model_without_a_key_keeps_the_swarm_from_opening(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    paid = ScriptedModel(["done"])
+    swarm = two_roles(Speaker(), model={"worker": paid, "speaker": "openai:gpt-5-mini"})
+    assert swarm.check() == []
+    with pytest.raises(
+        NotAuthorised, match=r"^the model of speaker can't be used: openai:gpt-5-mini needs a key: set OPENAI"
+    ):
+        await swarm.run(WorkGiven())
+    assert paid.requests == []
+    with swarm.override(model=paid):
+        await swarm.run(WorkGiven())
+
+
+async def test_a_model_is_made_once_and_none_for_a_role_that_can_not_ask() -> None:
+    made: list[str] = []
+
+    def make(name: str) -> ScriptedModel:
+        made.append(name)
+        return ScriptedModel(["done"])
+
+    register_model("counted", make)
+    await two_roles(Mute().named("speaker"), model={"worker": "counted:a", "speaker": "counted:b"}).run(WorkGiven())
+    assert made == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "own"),
+    [({"budget": Budget(usd=1.0)}, None), ({"limits": Limits(usd=1.0)}, None), ({}, Limits(usd=1.0))],
+    ids=["the budget", "the swarm's limits", "the role's own"],
+)
+async def test_money_is_limited_only_where_the_prices_are_known(
+    settings: dict[str, Any], own: Limits | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    know_prices(monkeypatch, cheap=0.001)
+    speaker = Speaker().named("speaker", limits=own)
+    models = {"worker": ScriptedModel(["done"], name="shop:cheap"), "speaker": ScriptedModel(["done"], name="shop:new")}
+    with pytest.raises(UnknownPrice, match=r"^the model of speaker can't be used: the price of shop:new is not known"):
+        await two_roles(speaker, model=models, **settings).run(WorkGiven())
+    assert models["worker"].requests == []
+    await two_roles(speaker, model={**models, "speaker": models["worker"]}, **settings).run(WorkGiven())
 
 
 async def test_a_swarm_with_such_a_model_does_not_open() -> None:
