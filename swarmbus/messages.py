@@ -125,7 +125,7 @@ class Usage:
         output_tokens: tokens written, thinking included.
         cached_tokens: those of the input that came from the server's cache.
         reasoning_tokens: those of the output that were thinking.
-        calls: how many model calls this is the sum of; what a model reports of one call counts as 1 at least.
+        calls: how many model calls this is the sum of; they are counted where a model is asked, whatever it reports.
         estimated: whether a count in it was estimated because a server gave none.
     """
 
@@ -288,7 +288,7 @@ class ModelReply:
     Attributes:
         message: what the model said.
         usage: what this one call cost; None where the server did not say, so that it has to be estimated, as it is
-            where the tokens reported can't be counts.
+            where the tokens reported can't be counts, or are none though something was said.
         finish: why the model stopped.
         model: the name of the model that answered.
     """

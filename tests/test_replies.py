@@ -84,7 +84,7 @@ ESTIMATED = Usage(5, 5, calls=1, estimated=True)
 REPORTED: dict[str, tuple[Usage, Usage]] = {
     "as it should be": (Usage(3, 2, 1, 1, calls=1), Usage(3, 2, 1, 1, calls=1)),
     "no calls": (Usage(3, 2), Usage(3, 2, calls=1)),
-    "several calls": (Usage(3, 2, calls=3), Usage(3, 2, calls=3)),
+    "several calls": (Usage(3, 2, calls=1000), Usage(3, 2, calls=1)),
     "calls below zero": (Usage(3, 2, calls=-3), Usage(3, 2, calls=1)),
     "tokens below zero": (Usage(-3, 2), ESTIMATED),
     "an answer below zero": (Usage(3, -2), ESTIMATED),
@@ -93,6 +93,8 @@ REPORTED: dict[str, tuple[Usage, Usage]] = {
     "more than can be": (Usage(10**400, 2), ESTIMATED),
     "a text": (Usage("3", 2), ESTIMATED),  # type: ignore[arg-type]
     "a detail below zero": (Usage(3, 2, -1, -1), Usage(3, 2, calls=1)),
+    "details above the whole": (Usage(3, 2, 9, 9), Usage(3, 2, 3, 2, calls=1)),
+    "nothing": (Usage(0, 0), ESTIMATED),
     "a fraction": (Usage(3.0, 2.5), Usage(3, 2, calls=1)),  # type: ignore[arg-type]
 }
 
@@ -135,3 +137,10 @@ async def test_tokens_below_zero_refill_no_budget() -> None:
     model = Own(TextDelta("ok"), said(Usage(-5000, -5000)))
     with pytest.raises(LimitReached, match=r"tokens: \d+ spent"):
         await job_swarm(Asker(), model=model, budget=Budget(tokens=1100)).run(JobGiven(pieces=tuple(range(99))))
+
+
+async def test_a_report_of_nothing_defeats_no_budget() -> None:
+    with pytest.raises(LimitReached, match=r"tokens: \d+ spent"):
+        await job_swarm(Asker(), model=Own(said(Usage())), budget=Budget(tokens=1100)).run(
+            JobGiven(pieces=tuple(range(99)))
+        )

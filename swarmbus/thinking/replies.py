@@ -36,13 +36,15 @@ def checked(reply: ModelReply, model: str) -> ModelReply:
         raise TypeError(f"{of}ModelReply(finish={finish!r}) takes one of {', '.join(_FINISHES)}")
     if isinstance(message.tool_calls, list):
         reply = replace(reply, message=replace(message, tool_calls=tuple(message.tool_calls)))
-    return reply if reply.usage is None else replace(reply, usage=_possible(reply.usage))
+    return reply if reply.usage is None else replace(reply, usage=_possible(reply.usage, message))
 
 
-def _possible(usage: Usage) -> Usage | None:
-    """Return a usage as that of one call at least, or None where its tokens can't be what a call costs."""
+def _possible(usage: Usage, message: AssistantMessage) -> Usage | None:
+    """Return a usage as that of one call, or None where its tokens can't be what this one cost."""
     read, written = whole_count(usage.input_tokens), whole_count(usage.output_tokens)
     if read is None or written is None:
         return None
+    if not (read or written) and (message.content or message.tool_calls):
+        return None  # a form that nobody filled in
     cached, reasoning = whole_count(usage.cached_tokens) or 0, whole_count(usage.reasoning_tokens) or 0
-    return Usage(read, written, cached, reasoning, max(whole_count(usage.calls) or 0, 1), bool(usage.estimated))
+    return Usage(read, written, min(cached, read), min(reasoning, written), 1, bool(usage.estimated))
