@@ -57,7 +57,10 @@ class Doing:
 
 @dataclass(slots=True)
 class Work:
-    """An attempt that is under way: whose, since when in the clock's seconds, and what it does just now."""
+    """An attempt that is under way: whose, since when in the clock's seconds, and what it does just now.
+
+    Work beside the roles has its kind in the role's place, and no handler.
+    """
 
     role: str
     handler: str
@@ -121,17 +124,19 @@ class Board:
         count = self._role(kind)
         if status is None:
             count.now = name
+            self._work[f"{kind} {name}"] = Work(kind, "", self._clock())
             return
         count.now = ""
+        self._work.pop(f"{kind} {name}", None)
         count.failed += failed
         count.handled += not failed
         yield f"{name}: {status}"
 
     def under_way(self) -> str:
-        """Say which handlers are at work, what they do and for how long; nothing where none is."""
+        """Say who is at work, what they do and for how long; nothing where nobody is."""
         handlers: dict[str, list[Work]] = {}
         for work in list(self._work.values()):  # asked for by another thread, while more are added
-            handlers.setdefault(f"{work.role}.{work.handler}", []).append(work)
+            handlers.setdefault(f"{work.role}.{work.handler}".rstrip("."), []).append(work)
         told = []
         for handler, works in handlers.items():
             since = min(work.since for work in works)

@@ -140,6 +140,19 @@ def test_what_has_ended_is_under_way_no_more(end: str, board: Board) -> None:
     assert (board.under_way(), board.now("executor")) == ("", "")
 
 
+def test_work_beside_the_roles_is_under_way_too() -> None:
+    clock = Clock()
+    board = Board(clock)
+    for name in ("a.pdf", "b.pdf"):
+        list(board.note_work("documents", name, None))
+    clock.now += 3
+    assert board.under_way() == "documents (2) for 3 s"
+    assert board.now("documents") == "b.pdf for 3 s"
+    for name in ("a.pdf", "b.pdf"):
+        list(board.note_work("documents", name, "read"))
+    assert (board.under_way(), board.now("documents")) == ("", "")
+
+
 def test_who_waits_for_a_person_is_not_at_work(board: Board) -> None:
     lines(board, lifecycle("question_asked"), lifecycle("question_asked", item=2))
     assert (board.under_way(), board.now("executor")) == ("", "waits for a person")
