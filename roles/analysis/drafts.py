@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
 
+from roles.analysis.bounds import INPUTS, SHOWN_DOCUMENTS, SHOWN_QUOTATION, STEP_DOCUMENTS, TITLE_TEXT, excerpt
 from roles.analysis.untrusted import RULE, harmless, wrap
 
 if TYPE_CHECKING:
@@ -19,12 +20,10 @@ if TYPE_CHECKING:
 
 QUESTION = "Question: "
 DOCUMENTS = "Documents: "
+MOST = "Claims at the most: "
 CLAIM = "Claim "
 WHOLE = "Write the report."
 PART = "Write this part of the report. It will be joined with other parts, and written anew then."
-
-LISTED = 200
-"""Documents that a planner is told by name; of more it is told how many there are."""
 
 
 class CrossStep(BaseModel, frozen=True):
@@ -92,8 +91,9 @@ numbers each of your claims is drawn from. Claims come from files too, and are n
 
 def planning_prompt(event: AnalysisRequested) -> str:
     """Return what the planner is asked."""
-    listed = "\n".join(f"- {d.id}: {harmless(d.title)} ({d.characters} characters)" for d in event.documents[:LISTED])
-    more = len(event.documents) - LISTED
+    shown = event.documents[:SHOWN_DOCUMENTS]
+    listed = "\n".join(f"- {d.id}: {_title(d.title)} ({d.characters} characters)" for d in shown)
+    more = len(event.documents) - SHOWN_DOCUMENTS
     rest = f"\n- and {more} more" if more > 0 else ""
     return (
         f"{QUESTION}{one_line(event.task)}\n\nThe documents are:\n{listed}{rest}\n\nWrite the steps across documents."
@@ -102,15 +102,18 @@ def planning_prompt(event: AnalysisRequested) -> str:
 
 def step_text(question: str, documents: Sequence[DocumentInfo], text: str) -> str:
     """Return the text of a step: question and documents in lines of their own, then what to do."""
-    named = ", ".join(f"{d.id} ({harmless(d.title)})" for d in documents) or "all"
-    return f"{QUESTION}{one_line(question)}\n{DOCUMENTS}{named}\n\n{text}"
+    named = ", ".join(f"{d.id} ({_title(d.title)})" for d in documents[:STEP_DOCUMENTS]) or "all"
+    more = len(documents) - STEP_DOCUMENTS
+    rest = f" and {more} more" if more > 0 else ""
+    return f"{QUESTION}{one_line(question)}\n{DOCUMENTS}{named}{rest}\n\n{text}"
 
 
 def step_prompt(step: StepReady) -> str:
-    """Return what the executor is asked for a step, with what the steps before it found."""
+    """Return what the executor is asked for a step, with what the steps before it found; of many, a part of each."""
+    share = INPUTS // max(1, len(step.inputs))
     found = "".join(
         f"\n\nResult of step {done.step_id}:\n"
-        + wrap(done.answer or done.error, document=done.step_id, place="result of a step", start=0)
+        + wrap(excerpt(done.answer or done.error, share), document=done.step_id, place="result of a step", start=0)
         for done in step.inputs
     )
     expected = f"\n\nExpected: {step.expected}" if step.expected else ""
@@ -118,7 +121,7 @@ def step_prompt(step: StepReady) -> str:
 
 
 def report_prompt(
-    question: str, claims: Iterable[QuotedClaim], titles: Mapping[str, str], *, whole: bool = True
+    question: str, claims: Iterable[QuotedClaim], titles: Mapping[str, str], most: int, *, whole: bool = True
 ) -> str:
     """Return what the aggregator is asked for a batch of claims.
 
@@ -126,10 +129,11 @@ def report_prompt(
         question: what the report is to answer.
         claims: the batch.
         titles: the documents' titles by their ids.
+        most: how many claims it may make of them.
         whole: whether these are all claims that are left.
     """
-    lines = "\n\n".join(f"{CLAIM}{number}: {_claim(claim, titles)}" for number, claim in enumerate(claims, start=1))
-    return f"{QUESTION}{one_line(question)}\n\n{lines}\n\n{WHOLE if whole else PART}"
+    lines = "\n\n".join(f"{CLAIM}{number}: {claim_text(claim, titles)}" for number, claim in enumerate(claims, start=1))
+    return f"{QUESTION}{one_line(question)}\n{MOST}{most}\n\n{lines}\n\n{WHOLE if whole else PART}"
 
 
 def one_line(text: str) -> str:
@@ -137,10 +141,21 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _claim(claim: QuotedClaim, titles: Mapping[str, str]) -> str:
+def claim_text(claim: QuotedClaim, titles: Mapping[str, str]) -> str:
+    """Return a claim as the aggregator is shown it; of a long quotation the beginning."""
     quotes = (
-        f"\n  {quote.document} ({harmless(titles.get(quote.document, '?'))}): "
-        + one_line(wrap(quote.text, document=quote.document, place=quote.place, start=quote.start))
+        f"\n  {quote.document} ({_title(titles.get(quote.document, '?'))}): "
+        + one_line(
+            wrap(_beginning(quote.text, SHOWN_QUOTATION), document=quote.document, place=quote.place, start=quote.start)
+        )
         for quote in claim.quotes
     )
     return harmless(claim.text) + "".join(quotes)
+
+
+def _title(title: str) -> str:
+    return _beginning(harmless(title), TITLE_TEXT)
+
+
+def _beginning(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]} …"

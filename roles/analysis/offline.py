@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from roles.analysis.drafts import CLAIM, DOCUMENTS, PART, QUESTION, WHOLE
+from roles.analysis.drafts import CLAIM, DOCUMENTS, MOST, PART, QUESTION, WHOLE
 from roles.analysis.passage_choice import headline, held, in_turn, parts_of, quotation
 from swarmbus.models import AssistantMessage, ModelReply, ToolMessage, UserMessage, call
 
@@ -137,7 +137,8 @@ def _report(asked: str) -> dict[str, Any]:
         ranking = rankings.setdefault(claims[key].part, [])
         if not ranking or claims[key].fit >= ENOUGH * claims[ranking[0]].fit:
             ranking.append(key)
-    chosen = in_turn([rankings[part] for part in sorted(rankings)], REPORT_CLAIMS)
+    most = min(REPORT_CLAIMS, int(_line(asked, MOST) or REPORT_CLAIMS))
+    chosen = in_turn([rankings[part] for part in sorted(rankings)], most)
     for_part = asked.endswith(PART)
     drafts = [
         {"text": _marked(claims[key]) if for_part else claims[key].text, "sources": sources[key]} for _, key in chosen

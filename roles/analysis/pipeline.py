@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
+from roles.analysis.bounds import QUESTION_TEXT
 from roles.analysis.decoding import replace_controls
 from roles.analysis.documents import NOT_READ, load_documents, path_of, printable
 from roles.analysis.events import AnalysisReady, AnalysisRequested, DocumentInfo, StepAnalysed
@@ -82,9 +83,14 @@ def clean_question(question: str) -> tuple[str, int]:
     """Return a question as text that any file can hold, and how many characters of it were none and were replaced.
 
     Raises:
-        ValueError: it has no word that could be searched for.
+        ValueError: it has no word that could be searched for, or is longer than every prompt can hold.
     """
     cleaned, count = replace_controls(question)
+    if len(cleaned) > QUESTION_TEXT:
+        raise ValueError(
+            f"the question has {len(cleaned)} characters; say it in {QUESTION_TEXT}, and give what it rests on as a "
+            "document"
+        )
     if not words_of(cleaned):
         raise ValueError(f"the question {cleaned!r} has no word to search for; say in words what is to be found out")
     return cleaned, count
@@ -125,7 +131,7 @@ async def analyze(
     Raises:
         NoDocumentsError: nothing that could be a document was given.
         UnknownModel: nothing resolves the model's name.
-        ValueError: the question has no word that could be searched for.
+        ValueError: the question has no word that could be searched for, or is too long.
     """
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     asked, replaced = clean_question(question)

@@ -6,15 +6,20 @@ from typing import TYPE_CHECKING, Any, Never
 
 import anyio.to_thread
 
+from roles.analysis.batches import claim_batches
 from roles.analysis.bounds import (
+    ANSWER_TEXT,
     CLAIM_TEXT,
     CROSS_STEPS,
     QUOTATION_TEXT,
     STEP_CLAIMS,
+    STEP_DOCUMENTS,
     STEP_QUOTES,
     SUMMARY_TEXT,
+    excerpt,
     first_of,
     shortened,
+    size,
 )
 from roles.analysis.drafts import (
     AGGREGATOR,
@@ -23,6 +28,7 @@ from roles.analysis.drafts import (
     CrossSteps,
     Findings,
     ReportDraft,
+    claim_text,
     planning_prompt,
     report_prompt,
     step_prompt,
@@ -30,7 +36,7 @@ from roles.analysis.drafts import (
 )
 from roles.analysis.events import AnalysisReady, AnalysisRequested, QuotedClaim, QuotedText, StepAnalysed
 from roles.analysis.store import DocumentStore
-from roles.analysis.tools import read, search
+from roles.analysis.tools import latest_results, read, search
 from roles.analysis.verification import verify
 from roles.standard import (
     Executor,
@@ -46,7 +52,7 @@ from roles.standard import (
     step_ids,
     without_details,
 )
-from swarmbus import AgentStopped, Joined, Limits, Role, RoleContext, join, on
+from swarmbus import AgentStopped, Hooks, Joined, Limits, Role, RoleContext, join, on
 from swarmbus.errors import ModelError
 
 if TYPE_CHECKING:
@@ -58,14 +64,14 @@ if TYPE_CHECKING:
 DOCUMENT_STEP = "read-"
 """How the ids of the steps begin that read one document."""
 
-BATCH = 24_000
-"""Characters of claims that the aggregator is shown at once."""
 BATCH_CLAIMS = 20
 """Claims that it may make of one batch."""
 QUOTES = 6
 """Quotations that a claim of the report keeps."""
 SHOWN_NUMBERS = 10
 """Claims that do not exist of which one note tells."""
+
+_HOOKS = Hooks(transform_context=latest_results)
 
 
 class AnalysisPlanner(Planner):
@@ -88,7 +94,7 @@ class AnalysisPlanner(Planner):
         notes: list[str] = []
         for number, step in enumerate(first_of(cross, CROSS_STEPS, "steps across documents", notes), start=1):
             about = [known[name] for name in dict.fromkeys(step.documents) if name in known]
-            needed = tuple(f"{DOCUMENT_STEP}{d.id}" for d in about)
+            needed = tuple(f"{DOCUMENT_STEP}{d.id}" for d in about) if len(about) <= STEP_DOCUMENTS else ()
             text = shortened(step.text, CLAIM_TEXT, "the text of a step", notes)
             steps.append(Step(id=f"cross-{number}", text=step_text(event.task, about, text), depends_on=needed))
         return Plan(steps=tuple(steps)).model_copy(update={"notes": tuple(notes)})
@@ -98,7 +104,11 @@ class AnalysisPlanner(Planner):
     ) -> Sequence[Step]:
         """Return the steps of a revision, each with the question that it serves."""
         steps = await super().make_revision(event, stuck, progress, ctx)
-        return [step.model_copy(update={"text": step_text(progress.task, (), step.text)}) for step in steps]
+        texts = (step_text(progress.task, (), excerpt(step.text, CLAIM_TEXT)) for step in steps)
+        return [
+            step.model_copy(update={"text": text, "expected": excerpt(step.expected, CLAIM_TEXT)})
+            for step, text in zip(steps, texts, strict=True)
+        ]
 
     def suffices(self, event: StepDone) -> bool:
         """A document that says nothing, or that could not be analysed, is no reason to plan anew."""
@@ -120,7 +130,7 @@ class AnalysisExecutor(Executor):
     async def carry_out(self, step: StepReady, ctx: RoleContext[Any, Any]) -> StepAnalysed:
         """Carry out a step; what it claims has quotations that were looked up."""
         try:
-            findings = await ctx.ask(self.prompt(step), output=Findings)
+            findings = await ctx.ask(self.prompt(step), output=Findings, hooks=_HOOKS)
         except (AgentStopped, ModelError) as error:
             return StepAnalysed(step_id=step.step_id, status="failed", error=f"{type(error).__name__}: {error}")
         notes: list[str] = []
@@ -128,7 +138,7 @@ class AnalysisExecutor(Executor):
         claims = await anyio.to_thread.run_sync(_all_checked, ctx.deps, drafts, notes, abandon_on_cancel=True)
         if not claims:
             return StepAnalysed(step_id=step.step_id, status="empty", error="nothing found", notes=tuple(notes))
-        answer = "\n".join(claim.text for claim in claims)
+        answer = excerpt("\n".join(claim.text for claim in claims), ANSWER_TEXT)
         return StepAnalysed(
             step_id=step.step_id, status="done", answer=answer, claims=tuple(claims), notes=tuple(notes)
         )
@@ -161,13 +171,15 @@ class AnalysisAggregator(Role):
         titles = {document.id: document.title for document in ctx.deps.documents}
         summary = "" if claims else "The documents that could be read say nothing about the question."
         while claims:
-            batches = claim_batches(claims)
+            batches = await anyio.to_thread.run_sync(
+                claim_batches, claims, lambda claim: size(claim_text(claim, titles))
+            )
             merged: list[QuotedClaim] = []
             for number, batch in enumerate(batches, start=1):
                 ctx.progress(f"report: part {number} of {len(batches)}")
-                prompt = report_prompt(plan.task, batch, titles, whole=len(batches) == 1)
-                draft = await ctx.ask(prompt, output=ReportDraft, history=())
                 most = BATCH_CLAIMS if len(batches) == 1 else max(1, min(BATCH_CLAIMS, len(batch) // 2))
+                prompt = report_prompt(plan.task, batch, titles, most, whole=len(batches) == 1)
+                draft = await ctx.ask(prompt, output=ReportDraft, history=())
                 merged += _merged(draft, batch, most, notes)
                 summary = shortened(draft.summary, SUMMARY_TEXT, "a summary", notes)
             settled = len(batches) == 1 or len(merged) >= len(claims)
@@ -204,24 +216,10 @@ def _checked(store: DocumentStore, draft: ClaimDraft, notes: list[str]) -> Quote
     return QuotedClaim(text=shortened(draft.text, CLAIM_TEXT, "the text of a claim", notes), quotes=kept)
 
 
-def claim_batches(claims: Sequence[QuotedClaim]) -> list[Sequence[QuotedClaim]]:
-    """Deal the claims out over as few batches as hold them, so that what belongs together has its best in each."""
-    total = sum(map(_length, claims))
-    number = min(-(-total // BATCH), len(claims))
-    while number < len(claims) and any(sum(map(_length, claims[at::number])) > BATCH for at in range(number)):
-        number += 1
-    return [claims[at::number] for at in range(number)]
-
-
-def _length(claim: QuotedClaim) -> int:
-    """About how many characters of a prompt a claim takes."""
-    return len(claim.text) + sum(len(quote.text) + 40 for quote in claim.quotes) + 20
-
-
 def _merged(draft: ReportDraft, batch: Sequence[QuotedClaim], most: int, notes: list[str]) -> list[QuotedClaim]:
     """Return the first claims of a draft with the quotations of those they are drawn from."""
     claims: list[QuotedClaim] = []
-    for merged in draft.claims[:most]:
+    for merged in first_of(draft.claims, most, "claims of a part of the report", notes):
         sources = [batch[number - 1] for number in merged.sources if 1 <= number <= len(batch)]
         unknown = [number for number in merged.sources if not 1 <= number <= len(batch)]
         if unknown:

@@ -1,12 +1,19 @@
-"""The executor's tools: search and read documents. They change nothing, and mark what they return as data."""
+"""The executor's tools: search and read documents. They change nothing, and mark what they return as data.
+
+How much of what they have brought a model is shown at once is decided here too.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from roles.analysis.bounds import RESULTS, excerpt, size
 from roles.analysis.store import DocumentStore, Passage
 from roles.analysis.untrusted import wrap
 from swarmbus import ToolContext, tool
+from swarmbus.models import Message, ToolMessage
 
 LONGEST = 8000
 """Characters that one reading returns at the most."""
@@ -42,6 +49,26 @@ def read(document: str, ctx: ToolContext[DocumentStore], start: int = 0, length:
     passage = ctx.deps.read(document, start, min(length, LONGEST))
     whole = len(ctx.deps.document(document).text)
     return {"characters": whole, "passages": [_shown(passage)]}
+
+
+def latest_results(messages: Sequence[Message]) -> list[Message]:
+    """Return a history with the latest results that fit a prompt; in place of earlier ones stands that there were."""
+    shown: list[Message] = []
+    room = RESULTS
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage):
+            own = size(message.content)
+            if own > room:
+                advice = "call the tool again where you need it, with fewer calls at a time"
+                left = f"[put away: a result of {len(message.content)} characters; {advice}]"
+                kept = excerpt(message.content, RESULTS) if room == RESULTS else left
+                shown.append(replace(message, content=kept))
+            else:
+                shown.append(message)
+            room = max(0, room - own)
+        else:
+            shown.append(message)
+    return shown[::-1]
 
 
 def _shown(passage: Passage) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from roles.analysis.drafts import ReportDraft, planning_prompt, report_prompt, step_prompt, step_text
+from roles.analysis.batches import BATCH
+from roles.analysis.bounds import size
+from roles.analysis.drafts import ReportDraft, claim_text, planning_prompt, report_prompt, step_prompt, step_text
 from roles.analysis.events import AnalysisRequested, DocumentInfo, QuotedClaim, QuotedText
 from roles.analysis.offline import OfflineModel
-from roles.analysis.roles import BATCH, claim_batches
 from roles.standard import StepDone, StepReady
 from swarmbus import Agent
 
@@ -26,13 +27,13 @@ def test_a_file_name_can_not_pose_as_the_question() -> None:
     for prompt in (
         planning_prompt(event),
         step_text("Who paid?", [document], "Look."),
-        report_prompt("Who paid?", [forged_claim()], {"d1": NAME}),
+        report_prompt("Who paid?", [forged_claim()], {"d1": NAME}, 5),
     ):
         assert re.findall("^Question: .*", prompt, re.MULTILINE) == ["Question: Who paid?"]
 
 
 def test_the_report_is_asked_for_with_quotations_inside_their_marks() -> None:
-    prompt = report_prompt("Who paid?", [forged_claim()], {"d1": NAME})
+    prompt = report_prompt("Who paid?", [forged_claim()], {"d1": NAME}, 5)
     assert re.findall("^Claim ([0-9]+): ", prompt, re.MULTILINE) == ["1"]
     marked = re.findall("<document [^>]*>(.*?)</document>", prompt)
     assert len(marked) == prompt.count("</document>") == 1
@@ -49,28 +50,38 @@ def test_what_earlier_steps_found_stays_inside_its_marks() -> None:
     assert "delete all" in marked[0]
 
 
-def test_claims_are_dealt_out_over_batches_that_fit() -> None:
-    claims = [QuotedClaim(text=f"{number} " + "x" * 1000, quotes=()) for number in range(100)]
-    batches = claim_batches(claims)
-    assert sorted(claim.text for batch in batches for claim in batch) == sorted(claim.text for claim in claims)
-    assert all(sum(len(claim.text) for claim in batch) <= BATCH for batch in batches)
-    assert {len(batch) for batch in batches} == {20}
+def test_a_prompt_is_no_longer_however_much_there_is() -> None:
+    title = "文" * 250
+    documents = tuple(DocumentInfo(id=f"d{number}", title=title, characters=9) for number in range(2000))
+    request = AnalysisRequested(task="Who paid?", paths=(), documents=documents)
+    done = tuple(StepDone(step_id=f"read-d{number}", status="done", answer="文" * 4000) for number in range(2000))
+    quote = QuotedText(document="d1", place="page 3", start=7, end=9, text="文" * 4000, verified=True)
+    claim = QuotedClaim(text="文" * 1000, quotes=(quote,) * 12)
+    sizes = {
+        "planning": size(planning_prompt(request)),
+        "step": size(step_text("Who paid?", documents, "Compare them.")),
+        "after others": size(step_prompt(StepReady(step_id="cross-1", text="Compare.", inputs=done[:40]))),
+        "claim": size(claim_text(claim, {"d1": title})),
+    }
+    assert {name: own for name, own in sizes.items() if own > BATCH + 30_000} == {}
+    assert sizes["claim"] < BATCH
 
 
-def test_a_claim_longer_than_a_batch_has_one_to_itself() -> None:
-    claims = [QuotedClaim(text="x" * 2 * BATCH, quotes=())] * 3
-    assert [len(batch) for batch in claim_batches(claims)] == [1, 1, 1]
+async def test_the_offline_model_makes_no_more_claims_than_it_may() -> None:
+    claims = [QuotedClaim(text=f"Wages rose by {number} percent.", quotes=()) for number in range(9)]
+    result = await Agent(model=OfflineModel()).run(report_prompt("Did wages rise?", claims, {}, 4), output=ReportDraft)
+    assert len(result.output.claims) == 4
 
 
 async def test_the_offline_model_finds_what_is_written_without_spaces() -> None:
     claims = [QuotedClaim(text=text, quotes=()) for text in ("会議は午後三時に始まります。", "圧力は九バールでした。")]
-    prompt = report_prompt("ポンプの圧力はどれくらいですか", claims, {})
+    prompt = report_prompt("ポンプの圧力はどれくらいですか", claims, {}, 5)
     result = await Agent(model=OfflineModel()).run(prompt, output=ReportDraft)
     assert result.output.claims[0].sources == (2,)
 
 
 async def test_the_offline_model_draws_a_report_from_marked_quotations() -> None:
     other = QuotedClaim(text="The pump failed.", quotes=())
-    prompt = report_prompt("How did wages change?", [other, forged_claim()], {"d1": "a.txt"})
+    prompt = report_prompt("How did wages change?", [other, forged_claim()], {"d1": "a.txt"}, 5)
     result = await Agent(model=OfflineModel()).run(prompt, output=ReportDraft)
     assert [claim.sources for claim in result.output.claims] == [(2,)]
