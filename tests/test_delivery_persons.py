@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any
 
 import anyio
+import anyio.from_thread
+import anyio.to_thread
 import pytest
 from pydantic import AfterValidator, BaseModel
 
@@ -597,3 +601,55 @@ async def test_a_run_that_nobody_holds_stops_where_it_can_only_wait_for_an_event
         await anyio.wait_all_tasks_blocked()
         await run.send(Approved(text="yes"), source=External("desk"))
         assert (await run.result()).output.text == "yes"
+
+
+async def test_a_synchronous_handler_that_asks_is_suspended_and_not_abandoned() -> None:
+    left: list[str] = []
+    gone = threading.Semaphore(0)
+
+    class Worker(Role):
+        @on
+        def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            try:
+                first = anyio.from_thread.run(partial(ctx.ask_person, "One?", reply=int))
+                return WorkDone(text=f"{first} {anyio.from_thread.run(partial(ctx.ask_person, 'Two?', reply=int))}")
+            except Exception as error:
+                left.append(repr(error))  # whoever catches errors does not go on beside the next call
+                raise
+            finally:
+                gone.release()
+
+    async with started(worker_swarm(Worker()), WorkGiven()) as (_, run):
+        for answer in (1, 2):
+            await anyio.to_thread.run_sync(gone.acquire)
+            await run.answer(question_of(run), answer)
+            await anyio.wait_all_tasks_blocked()
+        result = await run.result()
+    assert (result.output.text, result.warnings, left) == ("1 2", (), [])
+
+
+async def test_of_two_threads_that_ask_each_gets_its_answer() -> None:
+    class Worker(Role):
+        @on
+        def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            async def ask() -> None:
+                async with anyio.create_task_group() as tasks:
+                    for name in "ab":
+                        tasks.start_soon(note, name)
+
+            async def note(name: str) -> None:
+                got[name] = await ctx.ask_person(f"{name}?", reply=str)
+
+            got: dict[str, str] = {}
+            anyio.from_thread.run(ask)
+            return WorkDone(text=got["a"] + got["b"])
+
+    async with worker_swarm(Worker()).open() as live:
+        run = await live.submit(WorkGiven())
+        with anyio.fail_after(5):
+            while run.status == "running":
+                for question, asked in list(run.questions.items()):
+                    await run.answer(question, asked["question"].upper())
+                await anyio.sleep(0.01)
+        result = await run.result()
+    assert (result.output.text, result.warnings) == ("A?B?", ())

@@ -45,6 +45,10 @@ class Handled:
     committed: Callable[[], None] | None = None
 
 
+class Suspended(BaseException):
+    """Ends a thread that has asked a person, for its handler runs again when the answer is there; no error to catch."""
+
+
 class AttemptPort:
     """What the bus offers an attempt.
 
@@ -86,8 +90,8 @@ class Attempt:
     """
 
     __slots__ = (
-        "_calls", "_earlier", "_fresh_events", "_port", "_questions", "_suspending", "_waiting", "_watch", "delivery",
-        "number", "over", "run", "slot",
+        "_calls", "_closed", "_earlier", "_fresh_events", "_port", "_questions", "_suspending", "_waiting", "_watch",
+        "delivery", "number", "over", "run", "slot",
     )  # fmt: skip
 
     def __init__(
@@ -103,6 +107,7 @@ class Attempt:
         self._waiting: Waiting | None = None
         self._questions: dict[str, int] | None = None
         self._suspending: anyio.Lock | None = None
+        self._closed: anyio.Event | None = None
         early = delivery.early
         self._earlier = Early(early.kinds, early.marks) if early is not None else None
         self._fresh_events: list[str] | None = None
@@ -121,6 +126,8 @@ class Attempt:
         self.over = True
         if self._waiting is not None:
             self._waiting.over = True
+        if self._closed is not None:
+            self._closed.set()
 
     def require(self, call: str) -> None:
         """Refuse a call, such as `ctx.ask()`, from another thread, or where nothing it does counts any more.
@@ -212,16 +219,19 @@ class Attempt:
                 return reply.validate_python(answers[question])
             except ValidationError:
                 question += "'"
-        if self._suspending is None:
-            self._suspending = anyio.Lock()
+        if self._suspending is None or self._closed is None:
+            self._suspending, self._closed = anyio.Lock(), anyio.Event()
         async with self._suspending:
+            if self.over:
+                raise Suspended
             await self.flush()
             self.run.replies[question] = reply
             await self._port.write(self.run, Asked(self._port.time(), self.delivery.key, question, content))
             gone = self._port.monotonic() + self._port.grace
             self.slot.stop("suspended", gone)
             self._watch(gone)
-            return await anyio.sleep_forever()
+            await self._closed.wait()  # who belongs to the attempt is cancelled before
+            raise Suspended
 
     def _question(self, content: Mapping[str, Any]) -> str:
         """Return the id of a question: that of the n-th question of this content in every attempt."""
@@ -251,7 +261,12 @@ class Attempt:
             yield f"attempt {self.number} of {who} diverged: an earlier one had published {left}, this one did not{new}"
 
     def abandon_thread(self) -> None:
-        """Report that the handler goes on in a thread that can't be stopped; its result will be discarded."""
+        """Report that the handler goes on in a thread that can't be stopped; its result will be discarded.
+
+        One that asked a person from its thread does not go on.
+        """
+        if self.slot.stopped == "suspended":
+            return
         place = (
             f"{self.delivery.handler.qualified} (attempt {self.number} for {event_name(self.delivery.envelope.event)})"
         )
