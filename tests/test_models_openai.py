@@ -285,7 +285,7 @@ async def test_a_refusal_is_told_whole() -> None:
 async def test_silence_is_an_error_after_the_idle_time() -> None:
     request = ModelRequest(HELLO.messages, idle_timeout=0.05)
     async with fake_server(lambda request: events(delta(content="x"), 5.0, delta("stop"))) as server:
-        with pytest.raises(ServerSilent):
+        with pytest.raises(ServerSilent, match=r"Limits\(idle_timeout=\)"):
             await parts_of(server.url, request)
 
 

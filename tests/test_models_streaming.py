@@ -64,7 +64,9 @@ def limits(**given: Any) -> Limits:
 )
 async def test_a_silent_model_is_given_up(before: tuple[Any, ...]) -> None:
     model = Model(*before, 60.0, REPLY)
-    with pytest.raises(ServerSilent, match=r"own gave no sign of life for 0\.05 seconds"):
+    with pytest.raises(
+        ServerSilent, match=r"own gave no sign of life for 0\.05 seconds; give it longer with Limits\(idle_timeout=\)"
+    ):
         await Agent(model, limits=limits()).run("go")
     assert model.closed
 

@@ -181,7 +181,10 @@ class OpenAIModel:
         except openai.APIStatusError as error:
             raise fault_from_status(error.status_code, error.response.headers, error.response.text, self.url) from error
         except (openai.APITimeoutError, httpx2.TimeoutException) as error:
-            raise ServerSilent(f"{self.url} gave no sign of life for {idle_timeout} seconds") from error
+            told = (
+                f"{self.url} gave no sign of life for {idle_timeout} seconds; give it longer with Limits(idle_timeout=)"
+            )
+            raise ServerSilent(told) from error
         except openai.APIConnectionError as error:
             raise ServerUnreachable(f"{self.url} can't be reached: {error.__cause__ or error}") from error
         except httpx2.TransportError as error:

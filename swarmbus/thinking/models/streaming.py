@@ -39,7 +39,8 @@ async def streamed(model: Model, request: ModelRequest) -> AsyncIterator[AsyncIt
         async with _closing(model.stream(request)) as parts:
             yield _Parts(parts, scope, math.inf if patience is None else patience)
     if scope.cancelled_caught:
-        raise ServerSilent(f"{model.name} gave no sign of life for {patience:g} seconds")
+        told = f"{model.name} gave no sign of life for {patience:g} seconds; give it longer with Limits(idle_timeout=)"
+        raise ServerSilent(told)
 
 
 class _Parts:
