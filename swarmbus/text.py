@@ -51,7 +51,10 @@ def clean_event(event: E) -> tuple[E, int]:
 
 def replaced_note(event: Event, count: int) -> str:
     """Say how many characters were replaced in an event."""
-    return f"{count} characters that no text can hold were replaced in {event_name(event)}"
+    replaced = (
+        "1 character that no text can hold was" if count == 1 else f"{count} characters that no text can hold were"
+    )
+    return f"{replaced} replaced in {event_name(event)}"
 
 
 def brief(value: object) -> str:

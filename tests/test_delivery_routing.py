@@ -154,4 +154,4 @@ async def test_unfit_characters_that_are_sent_are_replaced_and_reported() -> Non
         await run.send(Answered(text="caf\udce9"))
         result = await run.result()
     assert result.output.text == "caf\N{REPLACEMENT CHARACTER}"
-    assert result.warnings == ("1 characters that no text can hold were replaced in answered",)
+    assert result.warnings == ("1 character that no text can hold was replaced in answered",)
