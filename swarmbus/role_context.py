@@ -195,7 +195,8 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
 
         When the answer comes, the handler runs again from its start: its recorded calls are used again. A question is
         known by what it says, which has to be the same then (take times from `ctx.now()`). Of several that tasks ask
-        side by side, one is open at a time.
+        side by side, one is open at a time. The answer may take as long as it takes: the handler's time limit does not
+        count meanwhile, nor does the run's while all that is left of it waits for a person.
 
         Raises:
             TypeError: an argument of the wrong type.
