@@ -26,6 +26,7 @@ from swarmbus.role import Role
 from swarmbus.role_agent import RoleAgent, tools_of
 from swarmbus.role_context import RoleContext, changes_of
 from swarmbus.thinking.limits import Limits
+from swarmbus.wiring import read_role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -163,10 +164,12 @@ def context(
 ) -> HandlerContext:
     """Return what a handler takes as its context.
 
-    `await Planner().plan(event, context(Planner(), model=ScriptedModel([...])))` calls a handler like any method.
+    `await Planner().plan(event, context(Planner(), model=ScriptedModel([...])))` calls a handler like any method. What
+    it returns is not compared with what it declares, nor what it publishes with an event table: that takes a run.
 
     Args:
-        role: the role, whose settings count for `ctx.ask`; or only a name.
+        role: the role, whose settings count for `ctx.ask`, and of which `ctx.publish` takes what one of its handlers
+            declares; or only the name of one, with which it takes every event.
         model: answers `ctx.ask`; the role's own model by default.
         state: what the handler finds as its role's state; a new one by default, where the role has any.
         history: what a role with `history = "run"` remembers: `history` of the context of the delivery before.
@@ -200,10 +203,8 @@ class _Alone:
     """What stands behind a context where there is no bus."""
 
     run_id = "run"
-    handler = "handler"
     event_id = "run/0"
     delivery_id = "run/0>handler"
-    early: tuple[type[Event], ...] = (Event,)
 
     def __init__(
         self,
@@ -224,6 +225,10 @@ class _Alone:
         self.questions: list[BaseModel | str] = []
         self.details: list[str] = []
         self.context: HandlerContext | None = None
+        handlers = read_role(role).handlers
+        self.handler = " or ".join(handler.name for handler in handlers) or "handler"
+        declared = dict.fromkeys(cls for handler in handlers for cls in handler.early)
+        self.early: tuple[type[Event], ...] = tuple(declared) if handlers else (Event,)
         self._role = role
         self._model = model
         self._history = history

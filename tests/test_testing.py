@@ -9,7 +9,7 @@ import pytest
 from pydantic import AfterValidator, BaseModel
 
 from swarmbus import Event, FrozenDict, Joined, Retryable, Role, RoleContext, join, on, tool
-from swarmbus.errors import QuestionError, RoleError, UnknownModel
+from swarmbus.errors import PublishError, QuestionError, RoleError, UnknownModel
 from swarmbus.models import ScriptedModel, call
 from swarmbus.testing import START, EarlyEvent, FakeClock, context
 
@@ -50,6 +50,35 @@ async def test_a_handler_is_called_without_a_bus_and_what_it_does_is_kept() -> N
     assert ctx.state == Keeper.State(notes=FrozenDict({"a": "kept"}), count=5)
     assert [change.field for change in ctx.changes] == ["notes", "count"]
     assert (ctx.details, deps, ctx.role, ctx.attempt) == (("half",), ["a"], "keeper", 1)
+
+
+class Other(Event):
+    text: str = ""
+
+
+async def test_what_no_handler_of_the_role_declares_is_not_published_early() -> None:
+    ctx = context(Keeper())
+    told = r"keeper\.keep declares NoteKept for early publishing, but published Other; annotate the context as"
+    with pytest.raises(PublishError, match=told):
+        await ctx.publish(Other())
+    assert ctx.published == ()
+    await ctx.publish(NoteKept(text="declared"))
+    await context("keeper").publish(Other())  # of a name it is not known what its handlers declare
+
+
+async def test_with_several_handlers_what_one_of_them_declares_may_be_published() -> None:
+    class Both(Keeper):
+        @on
+        async def more(self, event: Other, ctx: RoleContext[Other]) -> None:
+            """Handles another event."""
+
+    ctx = context(Both())
+    await ctx.publish(Other())
+    await ctx.publish(NoteKept(text="a"))
+    with pytest.raises(
+        PublishError, match=r"^both\.keep or more declares NoteKept, Other for early publishing, but pub"
+    ):
+        await ctx.publish(NoteTaken(text="a"))
 
 
 def test_a_role_brings_its_state_and_a_name_has_none() -> None:
