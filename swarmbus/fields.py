@@ -177,9 +177,7 @@ class _Reader:
         kind = bare(annotation)
         key, value = get_args(kind) or (str, Any)
         guard = self.guard(path, value)
-        if self.guard(path, key) or not all(
-            isinstance(part, type) and issubclass(part, _KEYS) for part in members(key)
-        ):
+        if self.guard(path, key) or not _plain_key(key):
             return round_trip(kind)
         return guard and entries(guard)
 
@@ -270,6 +268,15 @@ def _is_discriminated(annotation: Any) -> bool:
     return any(isinstance(mark, Discriminator) or getattr(mark, "discriminator", None) for mark in marks) or (
         _is_discriminated(annotation.__origin__)
     )
+
+
+def _plain_key(annotation: Any) -> bool:
+    """Whether keys of this type come back from JSON, where each is a string, whatever their value."""
+    parts = members(annotation)
+    part = parts[0]
+    if len(parts) > 1 or not (isinstance(part, type) and issubclass(part, _KEYS)):
+        return False
+    return not issubclass(part, enum.Enum) or len({str(member.value) for member in part}) == len(part)
 
 
 def _look_alike(parts: Sequence[Any]) -> bool:

@@ -40,6 +40,11 @@ from swarmbus.frozen import FrozenDict
 T = TypeVar("T")
 
 
+class Level(enum.Enum):
+    NUMBER = 1
+    TEXT = "1"
+
+
 class Color(enum.Enum):
     RED = "red"
 
@@ -316,6 +321,8 @@ def test_a_misspelt_field_is_refused() -> None:
         (FrozenDict[str, Any], FrozenDict({"a": (1,)})),
         (FrozenDict[str, dt.datetime], FrozenDict({"a": dt.datetime(2026, 1, 1, tzinfo=dt.UTC)})),
         (FrozenDict[Color, int], FrozenDict({Color.RED: 1})),
+        (FrozenDict[int | str, int], FrozenDict({"1": 1, "x": 2})),
+        (FrozenDict[Level, int], FrozenDict({Level.TEXT: 1})),
         (re.Pattern[str], re.compile("a+")),
         (AnyUrl, AnyUrl("https://example.org/")),
     ],
@@ -345,6 +352,10 @@ def test_a_value_comes_back_from_json_with_its_exact_type(annotation: Any, value
         (tuple[dt.datetime, str], (dt.datetime(2026, 1, 1), "a"), "time zone"),  # noqa: DTZ001
         (FrozenDict[str, dt.datetime], {"a": dt.datetime(2026, 1, 1)}, "time zone"),  # noqa: DTZ001
         (FrozenDict[tuple[int, int], str], {(1, 2): "a"}, "does not survive JSON"),
+        (FrozenDict[int | str, int], {1: 1}, "holds a int, which JSON would bring back as str"),
+        (FrozenDict[str | int, int], {1: 1, "1": 2}, "JSON would bring back"),
+        (tuple[FrozenDict[bool | str, int], ...], ({True: 1},), "holds a bool"),
+        (FrozenDict[Level, int], {Level.NUMBER: 1}, "JSON would bring back as <Level.TEXT"),
         (
             Annotated[Circle | Square, Field(discriminator="kind")],
             Triangle(size=1),
