@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -87,6 +88,7 @@ class Swarm(Generic[R]):
         self.middleware: list[Middleware] = []
         self._model = model
         self._model_override: ModelSetting = None
+        self._overriding: list[int | None] = []
         self._limits = limits
         self._budget = budget
         self._retry = retry
@@ -136,9 +138,19 @@ class Swarm(Generic[R]):
     ) -> Iterator[None]:
         """Use another model, other dependencies, another clock or journal for what is opened within the block.
 
-        The model takes the place of the roles' own models too.
+        The model takes the place of the roles' own models too. Blocks may be nested.
+
+        Raises:
+            RuntimeError: another task or thread has such a block, which counts for the whole swarm.
         """
         require_settings("override", model=model, deps=deps, clock=clock, journal=journal)
+        here = _task_or_thread()
+        if self._overriding and self._overriding[-1] not in (here, None):
+            raise RuntimeError(
+                "swarm.override(...) is in use in another task or thread, and counts for the whole swarm; leave that"
+                " block first, or make a swarm for each"
+            )
+        self._overriding.append(here)
         kept = (self._model_override, self._deps, self._clock, self._journal)
         self._model_override = model if model is not None else self._model_override
         self._deps = deps or self._deps
@@ -148,6 +160,7 @@ class Swarm(Generic[R]):
             yield
         finally:
             self._model_override, self._deps, self._clock, self._journal = kept
+            self._overriding.pop()
 
     def open(self, *, grace: float = GRACE) -> AbstractAsyncContextManager[LiveSwarm[R]]:
         """Open the swarm for runs; leaving the block drains it.
@@ -229,6 +242,13 @@ class Swarm(Generic[R]):
             return await self.run(event, timeout=timeout, run_id=run_id, deps=deps)
 
         return anyio.run(main)
+
+
+def _task_or_thread() -> int | None:
+    """Return what tells the current task from others, or the thread; None in the main thread outside of tasks."""
+    if _runs_in_event_loop():
+        return anyio.get_current_task().id
+    return None if threading.current_thread() is threading.main_thread() else threading.get_ident()
 
 
 def _runs_in_event_loop() -> bool:

@@ -153,3 +153,47 @@ async def test_run_sync_runs_in_a_thread_beside_an_event_loop() -> None:
     swarm: Any = worker_swarm(Worker())
     result = await anyio.to_thread.run_sync(swarm.run_sync, WorkGiven())
     assert result.output == WorkDone()
+
+
+async def test_an_override_is_used_within_its_block_and_may_be_nested() -> None:
+    swarm = worker_swarm(Asker(), model=ScriptedModel(["own"]))
+    with swarm.override(model=ScriptedModel(["outer"])):
+        with swarm.override(model=ScriptedModel(["inner"])):
+            assert (await swarm.run(WorkGiven())).output.text == "inner"
+        assert (await swarm.run(WorkGiven())).output.text == "outer"
+    assert (await swarm.run(WorkGiven())).output.text == "own"
+
+
+async def test_an_override_beside_another_is_refused_and_none_is_left_behind() -> None:
+    swarm = worker_swarm(Asker(), model=ScriptedModel(["own"]))
+    entered, refused = anyio.Event(), anyio.Event()
+
+    async def first() -> None:
+        with swarm.override(model=ScriptedModel(["first"])):
+            entered.set()
+            await refused.wait()
+            assert (await swarm.run(WorkGiven())).output.text == "first"
+
+    async def second() -> None:
+        await entered.wait()
+        with pytest.raises(RuntimeError, match="in use in another task or thread"), swarm.override(model="offline"):
+            pass
+        refused.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(first)
+        tasks.start_soon(second)
+    assert (await swarm.run(WorkGiven())).output.text == "own"
+
+
+@pytest.mark.anyio(False)
+def test_an_override_around_an_event_loop_may_have_another_within() -> None:
+    swarm = worker_swarm(Asker(), model="openai:never")
+
+    async def main() -> str:
+        with swarm.override(model=ScriptedModel(["inner"])):
+            return (await swarm.run(WorkGiven())).output.text
+
+    with swarm.override(model=ScriptedModel(["outer"])):
+        assert anyio.run(main) == "inner"
+        assert swarm.run_sync(WorkGiven()).output.text == "outer"
