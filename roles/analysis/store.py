@@ -33,6 +33,9 @@ NUMBER = 1.2
 WEIGHED = 1000
 """Passages that a search looks at more closely."""
 
+_PATIENCE = 0.05
+"""Seconds between two attempts to interrupt a search; one that has just not begun is not interrupted."""
+
 _ASKS_FOR_NUMBER = re.compile(
     r"\b(?:how (?:many|much|long|large|big|small|old|often|far|high|fast|soon)|when"
     r"|(?:what|which) (?:number|share|percentage|year|date|day|version|release))\b",
@@ -42,6 +45,13 @@ _ASKS_FOR_NUMBER = re.compile(
 
 class UnknownDocumentError(LookupError):
     """A document id that the store does not have."""
+
+
+class StoreClosedError(RuntimeError):
+    """The store was closed before a search, or during it."""
+
+    def __init__(self) -> None:
+        super().__init__("the documents can't be searched any more: their store was closed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +86,7 @@ class DocumentStore:
         self.documents = tuple(documents)
         self._by_id = {document.id: document for document in self.documents}
         self._lock = Lock()
+        self._closed = False
         self._passages: list[tuple[str, int, int]] = []
         self._rows: dict[str, tuple[int, int]] = {}
         self._database = sqlite3.connect(":memory:", check_same_thread=False)
@@ -91,8 +102,14 @@ class DocumentStore:
         self.close()
 
     def close(self) -> None:
-        """Let the database go."""
-        self._database.close()
+        """Let the database go, after the end of a search that still uses it, which is interrupted."""
+        self._closed = True
+        while not self._lock.acquire(timeout=_PATIENCE):
+            self._database.interrupt()
+        try:
+            self._database.close()
+        finally:
+            self._lock.release()
 
     @property
     def readable(self) -> tuple[Document, ...]:
@@ -121,6 +138,7 @@ class DocumentStore:
 
         Raises:
             UnknownDocumentError: there is no such document.
+            StoreClosedError: the store is closed, or was before the search had an end.
         """
         if document is not None:
             self.document(document)
@@ -160,7 +178,14 @@ class DocumentStore:
             f"ORDER BY {rank}, rowid LIMIT ?"
         )
         with self._lock:
-            return dict(self._database.execute(statement, (expression, first, last, WEIGHED)).fetchall())
+            if self._closed:
+                raise StoreClosedError
+            try:
+                return dict(self._database.execute(statement, (expression, first, last, WEIGHED)).fetchall())
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+                    raise
+                raise StoreClosedError from error
 
     def _weighed(self, scores: dict[int, float], *, for_number: bool) -> dict[int, float]:
         """Return the scores with what neighbours lend, and what is due to an answer in numbers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roles.analysis.documents import Document
-from roles.analysis.store import DocumentStore, UnknownDocumentError
+from roles.analysis.store import DocumentStore, StoreClosedError, UnknownDocumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,3 +107,35 @@ def test_an_unknown_document_is_named_with_those_there_are(store: DocumentStore)
 def test_no_query_is_an_error(query: str) -> None:
     with DocumentStore((Document("d1", "a.txt", "read", text=PUMPS),)) as opened:
         assert all(passage.document == "d1" for passage in opened.search(query))
+
+
+def test_a_closed_store_can_not_be_searched() -> None:
+    opened = DocumentStore((Document("d1", "a.txt", "read", text=PUMPS),))
+    opened.close()
+    opened.close()
+    with pytest.raises(StoreClosedError, match="store was closed"):
+        opened.search("pumps")
+
+
+def test_closing_interrupts_a_search_and_waits_for_its_end() -> None:
+    words = [f"w{number}" for number in range(4000)]
+    document = Document("d1", "a.txt", "read", text="\n\n".join(f"{word} " * 60 for word in words))
+    opened = DocumentStore((document,))
+    ends: list[str] = []
+
+    def search() -> None:
+        try:
+            while True:
+                opened.search(" ".join(words))
+        except StoreClosedError:
+            ends.append("closed")
+
+    threads = [Thread(target=search) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    while not opened._lock.locked():  # a search is under way
+        pass
+    opened.close()
+    for thread in threads:
+        thread.join()
+    assert ends == ["closed"] * 3
