@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from itertools import chain, count
 from typing import Any
 
+import anyio
 import pytest
 from pydantic import BaseModel
 
 from support.fake_openai import (
     ChatRequest,
+    Chunk,
     Reply,
     ToolUse,
     delta,
@@ -21,6 +25,7 @@ from support.fake_openai import (
     use,
 )
 from swarmbus.errors import (
+    AgentStopped,
     AnswerFiltered,
     ContextOverflow,
     IncompleteAnswer,
@@ -48,6 +53,7 @@ from swarmbus.messages import (
     UserMessage,
 )
 from swarmbus.thinking.agent import Agent
+from swarmbus.thinking.limits import Limits
 from swarmbus.thinking.models.openai import OpenAIModel
 from swarmbus.thinking.models.retry import Retries
 from swarmbus.thinking.models.servers import SERVERS
@@ -289,6 +295,52 @@ async def test_silence_is_an_error_after_the_idle_time() -> None:
             await parts_of(server.url, request)
 
 
+def dripping(drop: bytes, first: bytes = b"", **given: Any) -> Reply:
+    """Return an answer that has no end, and never falls silent for long."""
+    drops: Iterator[Chunk] = (piece for _ in count() for piece in (drop, 0.02))
+    return Reply(chain([first], drops), **given)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param(lambda: dripping(b"a", b"data: "), id="a-line-without-end"),
+        pytest.param(lambda: dripping(b"\n"), id="blank-lines"),
+        pytest.param(lambda: dripping(b" ", headers={"content-type": "application/json"}), id="whole-answer"),
+        pytest.param(lambda: dripping(b" ", status=500), id="error"),
+        pytest.param(lambda: dripping(b"X-A: b\r\n", b"HTTP/1.1 200 OK\r\n", raw=True), id="headers"),
+        pytest.param(lambda: dripping(b"HTTP/1.1 100 Continue\r\n\r\n", raw=True), id="continue"),
+    ],
+)
+async def test_bytes_that_come_to_nothing_are_no_sign_of_life(reply: Callable[[], Reply]) -> None:
+    request = ModelRequest(HELLO.messages, idle_timeout=0.2)
+    with anyio.fail_after(10):
+        async with fake_server(lambda request: reply()) as server:
+            with pytest.raises(ServerSilent, match=r"Limits\(idle_timeout=\)"):
+                await parts_of(server.url, request)
+
+
+async def test_what_a_server_says_to_be_known_alive_is_a_sign_of_life() -> None:
+    request = ModelRequest(HELLO.messages, idle_timeout=0.2)
+    alive: list[Chunk] = [b": at it\n\n", 0.1, b"event: ping\n\n", 0.1] * 3
+    said = Reply([*alive, *say("at last").chunks])
+    async with fake_server(lambda request: said) as server:
+        assert (await reply_of(server.url, request)).message.content == "at last"
+
+
+async def test_an_answer_that_has_its_end_is_one_though_the_connection_stays_open() -> None:
+    request = ModelRequest(HELLO.messages, idle_timeout=0.1)
+    async with fake_server(lambda request: Reply([*say("whole").chunks, 60.0])) as server:
+        assert (await reply_of(server.url, request)).message.content == "whole"
+
+
+async def test_a_call_that_never_ends_is_given_up_when_the_seconds_of_its_agent_are_over() -> None:
+    drop = f"data: {json.dumps(delta(content=' '))}\n\n".encode()
+    async with fake_server(lambda request: dripping(drop)) as server:
+        with pytest.raises(AgentStopped, match=r"0\.3 seconds"):
+            await Agent(model_at(server.url), limits=Limits(seconds=0.3)).run("go on")
+
+
 async def test_a_server_that_is_not_there_is_an_error() -> None:
     async with fake_server(lambda request: "x") as server:
         url = server.url
@@ -396,8 +448,6 @@ async def test_a_history_that_a_server_would_refuse_is_refused() -> None:
 
 
 def test_the_server_also_runs_in_a_thread(anyio_backend: str) -> None:
-    import anyio
-
     with threaded_fake_server(lambda request: use(ToolUse("x", {}))) as server:
         reply = anyio.run(reply_of, server.url, backend=anyio_backend)
     assert reply.finish == "tool_calls"

@@ -60,7 +60,7 @@ class Limits:
         seconds: seconds from the start; a model call still under way then is given up.
         tool_calls: tool calls, over all tools.
         tool_timeout: seconds that a tool may run, unless it says otherwise or reports progress.
-        idle_timeout: seconds that a model may be silent.
+        idle_timeout: seconds that a model may be silent; bytes of a server that make no whole line are no sign of life.
         repeated_calls: how often the same call may fail, and how often it may bring the same result.
         errors_per_tool: in how many turns in a row of its use a tool may fail.
     """

@@ -12,7 +12,7 @@ A request with an invalid history gets a 400, and the server's context fails at 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -65,12 +65,18 @@ class ToolUse:
 
 @dataclass(frozen=True)
 class Reply:
-    """What is sent back, byte for byte; `cut` closes the connection without ending the answer."""
+    """What is sent back, byte for byte, as long as somebody reads it.
 
-    chunks: Sequence[Chunk]
+    Attributes:
+        cut: the connection is closed without ending the answer.
+        raw: the chunks are all that is sent, without a status line, headers or a form of their own.
+    """
+
+    chunks: Iterable[Chunk]
     status: int = 200
     headers: dict[str, str] = field(default_factory=lambda: {"content-type": "text/event-stream"})
     cut: bool = False
+    raw: bool = False
 
 
 Answer: TypeAlias = Callable[[ChatRequest], Reply | str | list[ToolUse]]
@@ -191,13 +197,14 @@ def _new_id(request: ChatRequest, position: int) -> str:
 async def _send(stream: ByteStream, reply: Reply) -> None:
     fields = {**reply.headers, "transfer-encoding": "chunked"}
     lines = [f"HTTP/1.1 {reply.status} Fake", *(f"{name}: {value}" for name, value in fields.items())]
-    await stream.send(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
+    if not reply.raw:
+        await stream.send(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
     for chunk in reply.chunks:
         if isinstance(chunk, float):
             await anyio.sleep(chunk)
         elif chunk:
-            await stream.send(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
-    if not reply.cut:
+            await stream.send(chunk if reply.raw else f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
+    if not reply.cut and not reply.raw:
         await stream.send(b"0\r\n\r\n")
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -59,6 +59,8 @@ class _Server:
     client: Any = None
     opening: anyio.Lock = field(default_factory=anyio.Lock)
 
+
+T = TypeVar("T")
 
 _servers: RunVar[dict[tuple[str, str], _Server]] = RunVar("swarmbus_servers")
 
@@ -166,25 +168,24 @@ class OpenAIModel:
         assembler = ReplyAssembler()
         extra = {name: value for name, value in body.items() if name not in {"model", "messages"}}
         try:
-            async with (
-                server.client.chat.completions.with_streaming_response.create(
-                    model=body["model"],
-                    messages=body["messages"],
-                    extra_body=extra,
-                    timeout=openai.Timeout(idle_timeout),
-                ) as response,
-                aclosing(_chunks(response, self.url)) as chunks,
-            ):
-                async for chunk in chunks:
+            async with AsyncExitStack() as stack:
+                asked = server.client.chat.completions.with_streaming_response.create(
+                    model=body["model"], messages=body["messages"], extra_body=extra, timeout=None
+                )
+                response = await _within(idle_timeout, stack.enter_async_context(asked))
+                chunks = await stack.enter_async_context(aclosing(_chunks(response, self.url)))
+                while (chunk := await _within(idle_timeout, anext(chunks, None))) is not None:
                     for part in assembler.feed(chunk):
                         yield part
         except openai.APIStatusError as error:
             raise fault_from_status(error.status_code, error.response.headers, error.response.text, self.url) from error
-        except (openai.APITimeoutError, httpx2.TimeoutException) as error:
-            told = (
-                f"{self.url} gave no sign of life for {idle_timeout} seconds; give it longer with Limits(idle_timeout=)"
-            )
-            raise ServerSilent(told) from error
+        except TimeoutError as error:
+            if not assembler.finished:
+                told = (
+                    f"{self.url} gave no sign of life for {idle_timeout} seconds; "
+                    "give it longer with Limits(idle_timeout=)"
+                )
+                raise ServerSilent(told) from error
         except openai.APIConnectionError as error:
             raise ServerUnreachable(f"{self.url} can't be reached: {error.__cause__ or error}") from error
         except httpx2.TransportError as error:
@@ -223,23 +224,35 @@ def _client(server: _Server) -> Any:
     return openai.AsyncOpenAI(base_url=server.url, api_key=server.key or "none", max_retries=0)
 
 
+async def _within(seconds: float | None, step: Awaitable[T]) -> T:
+    """Wait for a sign of life of the server's: the whole head of its answer, or a whole line, not a mere byte of it.
+
+    Raises:
+        TimeoutError: it took longer.
+    """
+    with anyio.fail_after(seconds):
+        return await step
+
+
 async def _chunks(response: Any, url: str) -> AsyncGenerator[dict[str, Any], None]:
-    """Yield the chunks of an event stream, or the one object of an answer that does not stream."""
+    """Yield the chunks of an event stream, or the one object of an answer that does not stream.
+
+    A line of a stream that only says that the server is at it, as a comment does, is an empty chunk.
+    """
     kind = response.headers.get("content-type", "")
     if _EVENT_STREAM not in kind:
         text = (await response.read()).decode("utf-8", "replace")
         if text.lstrip().startswith(("data:", ":")):  # a stream under a wrong name
             for line in text.splitlines():
-                if (chunk := _chunk(line, response, url)) is not None:
-                    yield chunk
+                yield _chunk(line, response, url)
         elif text.strip():
             yield _object(text, response, url)
         return
     lines = response.iter_lines()
     try:
         async for line in lines:
-            if (chunk := _chunk(line, response, url)) is not None:
-                yield chunk
+            if line.strip():
+                yield _chunk(line, response, url)
     finally:
         await _unwind(lines)
 
@@ -255,12 +268,12 @@ async def _unwind(lines: AsyncIterator[str]) -> None:
             pass
 
 
-def _chunk(line: str, response: Any, url: str) -> dict[str, Any] | None:
-    """Return what a line of an event stream carries, if it carries a chunk."""
+def _chunk(line: str, response: Any, url: str) -> dict[str, Any]:
+    """Return what a line of an event stream carries; nothing where it carries no chunk."""
     field_name, _, value = line.partition(":")
     value = value.strip()
     if field_name != "data" or not value or value == "[DONE]":
-        return None
+        return {}
     return _object(value, response, url)
 
 

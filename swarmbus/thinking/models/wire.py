@@ -187,7 +187,7 @@ class ReplyAssembler:
 
     def feed(self, chunk: Mapping[str, Any]) -> Iterator[Delta]:
         """Take in a chunk, or a whole answer of the same form, and yield what it adds."""
-        self._chunks += 1
+        self._chunks += bool(chunk)
         self._model = chunk.get("model") or self._model
         self._usage = _usage(chunk.get("usage")) or self._usage
         choice = next(iter(chunk.get("choices") or ()), None)
