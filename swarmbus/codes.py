@@ -115,11 +115,7 @@ CODES: dict[str, Code] = {
         "A tool's signature says too little or what no model can give, or two tools of a role have one name.",
     ),
     "SB601": Code("unknown model", "error", "A role would ask a model by a name that nothing resolves."),
-    "SB602": Code(
-        "role without a model",
-        "error",
-        "A role has instructions, tools, limits or a history for a model and no model, while another role has one.",
-    ),
+    "SB602": Code("role without a model", "error", "A role's handler asks a model, and only other roles have one."),
 }
 """Every code, in order."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dis
+import inspect
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from swarmbus.arguments import refusal, shown
 from swarmbus.codes import finding
 from swarmbus.errors import ModelError, UnknownModel
-from swarmbus.role import Role
 from swarmbus.text import did_you_mean
 from swarmbus.thinking.models.base import MODEL_WANTED, Model, is_model
 from swarmbus.thinking.models.registry import require_known, resolve_model
@@ -16,8 +17,11 @@ from swarmbus.thinking.prices import price_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import CodeType
 
     from swarmbus.results import Finding
+    from swarmbus.role import Role
+    from swarmbus.wiring import HandlerWiring, RoleWiring
 
 ModelSetting: TypeAlias = "str | Model | Mapping[str, str | Model] | None"
 """The model of all roles, or of each by its name."""
@@ -41,10 +45,6 @@ def require_model_setting(call: str, given: object) -> None:
             raise refusal(inside, model, MODEL_WANTED)
 
 
-_OF_AN_AGENT = ("instructions", "tools", "limits", "history")
-"""The settings of a role that say nothing but how its model is asked."""
-
-
 class RoleModels:
     """The models of a swarm's roles.
 
@@ -55,27 +55,25 @@ class RoleModels:
     """
 
     def __init__(self, roles: Sequence[Role], setting: ModelSetting, override: ModelSetting) -> None:
-        self._roles = {role.name: role for role in roles}
         self._own = {role.name: role.model for role in roles}
         self._setting = setting
         self._override = override
         self._resolved: dict[str, Model] = {}
 
-    def findings(self, asking: Collection[str] = ()) -> Iterator[Finding]:
+    def findings(self, wiring: Iterable[RoleWiring] = ()) -> Iterator[Finding]:
         """Yield what is wrong with the settings, as far as that can be said without making a model.
 
         Args:
-            asking: the roles with a handler that could ask.
+            wiring: what the roles' handlers take.
         """
         yield from self._unknown()
         have = [role for role in self._own if self._choice(role) is not None]
-        for name in asking if have else ():
-            role = self._roles[name]
-            settings = [setting for setting in _OF_AN_AGENT if getattr(role, setting) != getattr(Role, setting)]
-            if settings and name not in have:
-                told = f"{name} has {settings[0]} for a model and no model, while {have[0]} has one"
-                place = f'Swarm(model={{..., "{name}": ...}}), or the class {type(role).__name__} a `model`'
-                yield finding("SB602", told, f"give it one: {place}", role=name)
+        for role in wiring if have else ():
+            asking = [handler for handler in role.handlers if _asks(role.cls, handler)]
+            if asking and role.name not in have:
+                told = f"{asking[0].qualified} asks a model, and {role.name} has none, while {have[0]} has one"
+                hint = f'give Swarm(model={{..., "{role.name}": ...}}), or {role.cls.__name__} a `model`'
+                yield finding("SB602", told, hint, role=role.name, where=asking[0].where)
 
     def prepare(self, asking: Iterable[str], priced: Collection[str]) -> None:
         """Make the models of the roles that could ask, so that what is wrong with one is found before anything runs.
@@ -139,3 +137,27 @@ class RoleModels:
         if isinstance(self._setting, Mapping):
             return self._setting.get(role, self._own.get(role))
         return self._own.get(role) or self._setting
+
+
+def _asks(cls: type, handler: HandlerWiring) -> bool:
+    """Whether a handler is written to ask its role's model, as `ctx.ask(...)` or `ctx.agent`, and names no other.
+
+    What its context does in other functions is not looked at.
+    """
+    if "context" not in handler.parameters:
+        return False
+    method = inspect.unwrap(getattr(cls, handler.name))
+    given = list(inspect.signature(method).parameters)[1:]
+    return _uses(method.__code__, given[handler.parameters.index("context")])
+
+
+def _uses(code: CodeType, context: str) -> bool:
+    before: Any = None
+    used = False
+    for step in dis.get_instructions(code):
+        loaded = before[-1:] if isinstance(before, tuple) else (before,)  # newer Pythons load two names at once
+        used = used or (step.argval in ("ask", "agent") and loaded == (context,))
+        before = step.argval
+    own = any(isinstance(const, tuple) and "model" in const for const in code.co_consts)
+    inner = [const for const in code.co_consts if inspect.iscode(const)]
+    return (used and not own) or any(_uses(part, context) for part in inner)

@@ -113,7 +113,7 @@ class Swarm(Generic[R]):
 
     def check(self) -> list[Finding]:
         """Compare wiring and table, and return every finding, errors first. Calls no model and runs no tool."""
-        return check(self.wiring, self.table, [*self.models.findings(self._asking()), *tool_findings(self.roles)])
+        return check(self.wiring, self.table, [*self.models.findings(self.wiring), *tool_findings(self.roles)])
 
     def _asking(self) -> list[str]:
         """Return the roles with a handler that could ask a model."""

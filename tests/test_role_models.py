@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -114,34 +115,65 @@ def two_roles(speaker: Role, **settings: Any) -> Swarm[WorkDone]:
     return Swarm(Worker(), speaker, table=EventTable(*rows, result=WorkDone), **settings)
 
 
+class Inner(Role):
+    @on
+    async def speak(self, event: WorkSeen, ctx: RoleContext) -> None:
+        async def say() -> str:
+            return await ctx.ask("Speak.", output=str)
+
+        await say()
+
+
+class OfTheAgent(Role):
+    @on
+    async def speak(self, event: WorkSeen, ctx: RoleContext) -> None:
+        await ctx.agent.run("Speak.")
+
+
+class WithAModel(Role):
+    @on
+    async def speak(self, event: WorkSeen, ctx: RoleContext) -> None:
+        await ctx.ask("Speak.", output=str, model=OWN)
+
+
+class OfOthers(Role):
+    instructions = "Be loud."
+
+    @on
+    async def speak(self, event: WorkSeen, ctx: RoleContext) -> None:
+        await ctx.deps.ask("Speak.")
+
+
 @pytest.mark.parametrize(
     ("speaker", "setting", "found"),
     [
-        (Speaker().named("speaker", instructions="Be loud."), {"worker": OWN}, ["SB602"]),
-        (Speaker().named("speaker", limits=Limits(turns=3)), {"worker": OWN}, ["SB602"]),
-        (Speaker().named("speaker", history="run"), {"worker": OWN}, ["SB602"]),
-        (Speaker(), {"worker": OWN}, []),
-        (Speaker().named("speaker", instructions="Be loud."), None, []),
-        (Speaker().named("speaker", instructions="Be loud."), OWN, []),
-        (Speaker().named("speaker", instructions="Be loud.", model=OWN), {"worker": OWN}, []),
-        (Mute().named("speaker", instructions="Be loud."), {"worker": OWN}, []),
+        (Speaker(), {"worker": OWN}, ["SB602"]),
+        (Inner(), {"worker": OWN}, ["SB602"]),
+        (OfTheAgent(), {"worker": OWN}, ["SB602"]),
+        (WithAModel(), {"worker": OWN}, []),
+        (OfOthers(), {"worker": OWN}, []),
+        (Mute(), {"worker": OWN}, []),
+        (Speaker(), None, []),
+        (Speaker(), OWN, []),
+        (Speaker().named("speaker", model=OWN), {"worker": OWN}, []),
     ],
     ids=[
-        "instructions", "limits", "a history", "no settings of an agent", "no model at all", "the swarm's", "its own",
-        "no context",
+        "asks", "asks within", "its agent", "with a model", "asks others", "no context", "no model at all",
+        "the swarm's", "its own",
     ],
 )  # fmt: skip
-def test_a_role_with_settings_of_an_agent_and_no_model_is_a_finding_where_another_has_one(
+def test_a_role_that_asks_and_has_no_model_is_a_finding_where_another_has_one(
     speaker: Role, setting: Any, found: list[str]
 ) -> None:
-    assert [each.code for each in two_roles(speaker, model=setting).check()] == found
+    assert [each.code for each in two_roles(speaker.named("speaker"), model=setting).check()] == found
 
 
 def test_the_finding_says_which_role_lacks_a_model_and_where_to_give_it() -> None:
-    (found,) = two_roles(Speaker().named("speaker", instructions="Be loud."), model={"worker": OWN}).check()
+    (found,) = two_roles(Speaker(), model={"worker": OWN}).check()
     assert (found.severity, found.role) == ("error", "speaker")
-    assert found.message == "speaker has instructions for a model and no model, while worker has one"
-    assert found.hint == 'give it one: Swarm(model={..., "speaker": ...}), or the class Speaker a `model`'
+    assert found.message == "speaker.speak asks a model, and speaker has none, while worker has one"
+    assert found.hint == 'give Swarm(model={..., "speaker": ...}), or Speaker a `model`'
+    assert found.where == f"{Path(__file__)}:{Speaker.speak.__code__.co_firstlineno}"
 
 
 async def test_a_model_without_a_key_keeps_the_swarm_from_opening(monkeypatch: pytest.MonkeyPatch) -> None:
