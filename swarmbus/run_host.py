@@ -11,7 +11,7 @@ from swarmbus.messages import Usage
 from swarmbus.role_agent import tools_of
 from swarmbus.run_memory import RunMemory
 from swarmbus.task_groups import raised_by, singly
-from swarmbus.text import error_text, text_of
+from swarmbus.text import error_text, text_of, type_name
 from swarmbus.thinking.limits import Limits
 from swarmbus.thinking.prices import price_of
 
@@ -99,7 +99,7 @@ class Faults:
 
     def add(self, handler: str, culprit: str, error: BaseException) -> None:
         """Note one more; of those of one handler, culprit and type the text of the first is kept."""
-        place = (handler, culprit, type(error).__name__)
+        place = (handler, culprit, type_name(error))
         times, text = self._found.get(place, (0, text_of(error)))
         self._found[place] = (times + 1, text)
 

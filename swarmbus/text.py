@@ -30,6 +30,7 @@ _UNFIT = re.compile("[\x00\ud800-\udfff]")
 LEAVES = 3
 """Exceptions of a group that are named."""
 
+_CLASS_NAME: Callable[[type], str] = type.__dict__["__name__"].__get__
 _BRIEF = reprlib.Repr()
 _BRIEF.maxstring = _BRIEF.maxother = 60
 
@@ -68,16 +69,21 @@ def text_of(value: object) -> str:
     A group of exceptions, which says of itself only how many they are, names the first of them.
     """
     said = _asked(str, value)
-    if not isinstance(value, BaseExceptionGroup):
+    if not _is_group(value):
         return said
     named = [error_text(error) for error in islice(_leaves(value), LEAVES)]
     more = sum(1 for _ in _leaves(value)) - len(named)
     return f"{said}: {'; '.join(named)}" + (f"; and {more} more" if more else "")
 
 
+def type_name(value: object) -> str:
+    """Return the name of a value's class as clean text; never raises, whatever its metaclass says."""
+    return clean_text(_CLASS_NAME(type(value)))[0]
+
+
 def error_text(error: BaseException) -> str:
     """Return an exception's type and what it says, such as `ValueError: too long`; never raises."""
-    return f"{type(error).__name__}: {text_of(error)}"
+    return f"{type_name(error)}: {text_of(error)}"
 
 
 def traceback_text(error: BaseException) -> str:
@@ -96,12 +102,17 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     return f" (did you mean `{match}`?)" if match else ""
 
 
-def _leaves(error: BaseException) -> Iterator[BaseException]:
+def _is_group(value: object) -> bool:
+    """Whether this is a group of exceptions, without asking what it says of its class."""
+    return issubclass(type(value), BaseExceptionGroup)
+
+
+def _leaves(error: Any) -> Iterator[BaseException]:
     """Yield the exceptions of a group that are no groups themselves."""
     waiting = [error]
     while waiting:
         inner = waiting.pop()
-        if isinstance(inner, BaseExceptionGroup):
+        if _is_group(inner):
             waiting += reversed(inner.exceptions)
         else:
             yield inner
@@ -111,7 +122,7 @@ def _asked(show: Callable[[Any], str], value: object) -> str:
     try:
         return clean_text(show(value))[0]
     except Exception as error:  # noqa: BLE001  # it is about to be reported: that it can't be shown must not hide it
-        return f"<{type(value).__name__} that can't be shown: {type(error).__name__}>"
+        return f"<{type_name(value)} that can't be shown: {type_name(error)}>"
 
 
 def _clean(value: Any) -> tuple[Any, int]:

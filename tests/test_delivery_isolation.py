@@ -38,11 +38,24 @@ class Masked(ValueError):
         raise RuntimeError("no class")
 
 
+class Nameless(type):
+    """Makes classes that do not say what they are called."""
+
+    @property
+    def __name__(cls) -> str:  # type: ignore[override]
+        raise ValueError("no name")
+
+
+class Unnamed(Exception, metaclass=Nameless):
+    """Its class raises whenever somebody asks for its name."""
+
+
 ERRORS: dict[str, tuple[Exception, str]] = {
     "str raises": (Mute(), "Mute: <Mute that can't be shown: AttributeError>"),
     "huge int": (ValueError("", 10**5000), "ValueError: <ValueError that can't be shown: ValueError>"),
     "surrogate": (ValueError("no file caf\udce9.txt"), "ValueError: no file caf\ufffd.txt"),
     "class raises": (Masked("masked"), "Masked: masked"),
+    "name raises": (Unnamed("secret"), "Unnamed: secret"),
 }
 
 errors = pytest.mark.parametrize(("error", "told"), ERRORS.values(), ids=ERRORS)

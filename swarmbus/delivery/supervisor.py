@@ -19,7 +19,7 @@ from swarmbus.delivery.endings import describe
 from swarmbus.delivery.watching import tell_start
 from swarmbus.errors import RoleError
 from swarmbus.records import Committed, ErrorInfo, Failed, Started
-from swarmbus.text import error_text, text_of, traceback_text
+from swarmbus.text import error_text, text_of, traceback_text, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -173,7 +173,7 @@ class Supervisor:
         if issubclass(type(error), retry.on) and tries < retry.attempts:
             retry_at = self._clock.time() + retry.pause(tries, random.random())  # noqa: S311  # spreads, no secret
         await attempt.flush()
-        info = ErrorInfo(type(error).__name__, text_of(error), traceback_text(error))
+        info = ErrorInfo(type_name(error), text_of(error), traceback_text(error))
         await self._write(run, Failed(self._clock.time(), delivery.key, attempt.number, info, retry_at, error))
 
     async def _check_attempts(self) -> None:
