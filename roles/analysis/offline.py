@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from roles.analysis.drafts import CLAIM, DOCUMENTS, MOST, PART, QUESTION, WHOLE
 from roles.analysis.passage_choice import headline, held, in_turn, parts_of, quotation
+from swarmbus.errors import ModelError
 from swarmbus.models import AssistantMessage, ModelReply, ToolMessage, UserMessage, call
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ STEP_CLAIMS = 3
 REPORT_CLAIMS = 20
 ENOUGH = 0.5
 """How well a claim of the report has to fit, where the best one fits by 1."""
+OTHERS = (
+    "the model `offline` only plays the roles of the document analysis, and writes nothing for others: name a model"
+    " that does, such as openai:gpt-5-mini, or script one with swarmbus.models.ScriptedModel"
+)
 
 _BLOCK = re.compile(r'<document id="([^"]*)" place="[^"]*" start="\d+">\n(.*?)\n</document>', re.DOTALL)
 _CLAIM = re.compile(rf"^{CLAIM}(\d+): (.*?)$(.*?)(?=^{CLAIM}\d+: |^{WHOLE}|^{PART}|\Z)", re.DOTALL | re.MULTILINE)
@@ -40,12 +45,16 @@ class OfflineModel:
     name = "offline"
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPart]:
-        """Yield the one part of its reply."""
+        """Yield the one part of its reply.
+
+        Raises:
+            ModelError: it is asked what no role of the analysis asks.
+        """
         yield self._reply(request)
 
     def _reply(self, request: ModelRequest) -> ModelReply:
         form = request.output.name if request.output is not None else ""
-        asked = next(m.text for m in reversed(request.messages) if isinstance(m, UserMessage))
+        asked = next((m.text for m in reversed(request.messages) if isinstance(m, UserMessage)), "")
         match form:
             case "CrossSteps":
                 question = _line(asked, QUESTION)
@@ -57,7 +66,7 @@ class OfflineModel:
             case "Revision":
                 return _answer({"steps": []})
             case _:
-                return ModelReply(AssistantMessage("The model `offline` only plays the roles of the analysis."))
+                raise ModelError(OTHERS)
 
 
 def offline_model(_name: str = "") -> OfflineModel:

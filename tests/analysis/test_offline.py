@@ -9,6 +9,8 @@ import pytest
 
 from roles.analysis import DocumentStore, analysis_swarm, load_documents
 from roles.analysis.events import AnalysisRequested, DocumentInfo
+from swarmbus import Agent
+from swarmbus.errors import ModelError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -43,3 +45,8 @@ async def test_the_answering_passage_is_quoted(question: str, store: DocumentSto
     quoted = [" ".join(quote.text.split()) for claim in result.output.claims for quote in claim.quotes]
     assert any(ANSWERS[question] in text for text in quoted)
     assert not [claim.text for claim in result.output.claims if claim.text.startswith("(part")]
+
+
+async def test_for_other_roles_it_writes_nothing_and_says_so() -> None:
+    with pytest.raises(ModelError, match=r"^the model `offline` only plays the roles of the document analysis"):
+        await Agent("offline").run("Write a poem.")
