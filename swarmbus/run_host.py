@@ -12,6 +12,7 @@ from swarmbus.role_agent import tools_of
 from swarmbus.run_memory import RunMemory
 from swarmbus.task_groups import raised_by, singly
 from swarmbus.text import error_text, text_of, type_name
+from swarmbus.thinking.asking import REPLY_TOKENS
 from swarmbus.thinking.limits import Limits
 from swarmbus.thinking.prices import price_of
 
@@ -66,7 +67,10 @@ class RunSpending:
         elif budget.tokens is not None and expected > budget.tokens:
             spent = self._spent.total_tokens
             reason = (
-                f"tokens: {spent} spent, {self._reserved} set aside, {tokens} wanted, the budget is {budget.tokens}"
+                f"tokens: {spent} spent, {self._reserved} set aside for calls under way, {tokens} wanted for the next"
+                f" one: its prompt, and its reply as long as it may be; the budget is {budget.tokens}. A reply takes"
+                f" {REPLY_TOKENS} unless ctx.ask(..., settings=ModelSettings(max_tokens=)) says less; Budget(tokens=)"
+                " allows more"
             )
         elif budget.usd is not None and self._usd >= budget.usd:
             reason = f"usd: {self._usd:.4f} US dollars were spent, the budget is {budget.usd}"

@@ -28,7 +28,7 @@ from swarmbus import (
 )
 from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.messages import AssistantMessage, ModelReply, Usage
-from swarmbus.models import ScriptedModel, call
+from swarmbus.models import ModelSettings, ScriptedModel, call
 from swarmbus.thinking.asking import REPLY_TOKENS
 
 
@@ -77,9 +77,35 @@ async def test_what_calls_under_way_may_cost_is_set_aside() -> None:
     swarm = job_swarm(Many(), model=model, budget=Budget(tokens=3 * REPLY_TOKENS))
     async with started(swarm, JobGiven(pieces=tuple(range(8)))) as (_, run):
         assert run.status == "limit"
-        with pytest.raises(LimitReached, match=r"tokens: 0 spent, 2\d+ set aside, 1\d+ wanted, the budget is 3\d+$"):
+        with pytest.raises(LimitReached, match=r"tokens: 0 spent, 2\d+ set aside for calls under way, 1\d+ wanted for"):
             await run.result()
     assert len(model.requests) == 2
+
+
+async def test_a_budget_of_tokens_says_what_is_set_aside_for_a_reply_and_what_makes_it_less() -> None:
+    class Brief(Role):
+        name = "worker"
+
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            return WorkDone(text=await ctx.ask("?", settings=ModelSettings(max_tokens=100)))
+
+    class Long(Role):
+        name = "worker"
+
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            return WorkDone(text=await ctx.ask("?"))
+
+    model, budget = ScriptedModel(["yes"]), Budget(tokens=500)
+    told = (
+        r"tokens: 0 spent, 0 set aside for calls under way, 10\d\d wanted for the next one: its prompt, and its reply"
+        r" as long as it may be; the budget is 500\. A reply takes 1000 unless ctx\.ask\(\.\.\., settings="
+        r"ModelSettings\(max_tokens=\)\) says less; Budget\(tokens=\) allows more$"
+    )
+    with pytest.raises(LimitReached, match=told):
+        await worker_swarm(Long(), model=model, budget=budget).run(WorkGiven())
+    assert (await worker_swarm(Brief(), model=model, budget=budget).run(WorkGiven())).output.text == "yes"
 
 
 async def test_every_run_has_a_budget_of_its_own() -> None:

@@ -87,7 +87,9 @@ class Budget:
     """What one run of a swarm may use up, over all its roles; None means without limit.
 
     Attributes:
-        tokens: tokens read and written.
+        tokens: tokens read and written. Before a call its prompt, as estimated, and its reply are set aside, so that a
+            call that could pass the budget is not made: for the reply `ModelSettings(max_tokens=)` of the question, or
+            1000 where it says nothing. What is not used comes back once the reply is there.
         usd: US dollars, which needs models whose prices are known.
         calls: model calls.
         seconds: seconds from the run's start.
