@@ -1,0 +1,1 @@
+"""Random swarms under random disturbances over the public API, with a model of what must come out."""
