@@ -147,7 +147,9 @@ async def test_a_line_of_causes_that_never_ends_reaches_its_limit() -> None:
             return Looped(count=event.count + 1)
 
     swarm = worker_swarm(Worker(), ("worker", Looped, "worker"), budget=Budget(hops=50))
-    with pytest.raises(LimitReached, match="looped is 51 hops from the start, the limit is 50"):
+    with pytest.raises(
+        LimitReached, match=r"looped is 51 hops from the start, the limit is 50; allow more with Budget\(hops=\)"
+    ):
         await swarm.run(WorkGiven())
 
 

@@ -70,7 +70,7 @@ async def test_a_model_that_turns_in_circles_is_stopped_the_third_time(
     with pytest.raises(AgentStopped) as caught:
         await Agent(model, tools=[count, fetch]).run("go")
     assert (caught.value.reason, len(model.requests)) == (reason, 3)
-    assert str(caught.value).endswith(told)
+    assert f": {told}; allow more with Limits(" in str(caught.value)
     assert [message.role for message in caught.value.messages] == ["user", *["assistant", "tool"] * 3]
 
 
@@ -153,6 +153,37 @@ async def test_a_tool_under_way_is_not_cut_by_the_seconds() -> None:
 async def test_a_money_limit_without_a_known_price_is_an_error_at_the_start() -> None:
     with pytest.raises(UnknownPrice):
         Agent(ScriptedModel(["x"]), limits=Limits(usd=1.0))
+
+
+@pytest.mark.parametrize(
+    ("replies", "limits", "told"),
+    [
+        ([call("count", n=n) for n in range(3)], {"turns": 1}, "(turns): 1 turn"),
+        ([reply(60, 1), reply(60, 2)], {"tokens": 100}, "(tokens): 120 of 100 tokens"),
+        ([[call("count", n=1), call("count", n=2)]], {"tool_calls": 1}, "(tool_calls): more than 1 tool call"),
+        (
+            [call("count", n=1)] * 2,
+            {"repeated_calls": 2},
+            '(repeated_results): count({"n": 1}) brought the same result 2 ti',
+        ),
+        ([call("count", n="x")] * 2, {"errors_per_tool": 2}, "(errors_per_tool): count failed in 2 turns running"),
+    ],
+    ids=["turns", "tokens", "tool_calls", "repeated_calls", "errors_per_tool"],
+)
+async def test_a_limit_that_is_met_names_the_setting(replies: list[Any], limits: dict[str, Any], told: str) -> None:
+    error, _ = await stopped(replies, **limits)
+    assert str(error).startswith(f"the agent stopped without an answer {told}")
+    assert str(error).endswith(f"; allow more with Limits({next(iter(limits))}=)")
+
+
+async def test_what_stops_a_loop_beside_its_limits_names_none() -> None:
+    error, _ = await stopped([""])
+    assert str(error) == "the agent stopped without an answer (empty): the model answered with nothing"
+
+
+async def test_a_reply_that_is_cut_names_the_setting_of_its_length() -> None:
+    error, _ = await stopped([ModelReply(AssistantMessage("half an"), finish="length")])
+    assert str(error).endswith("its length limit; ModelSettings(max_tokens=) allows more, as far as the model does")
 
 
 @pytest.mark.parametrize("wrong", [{"turns": 0}, {"seconds": -1}, {"repeated_calls": 0}])

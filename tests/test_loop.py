@@ -542,7 +542,7 @@ async def test_a_wrong_answer_does_not_count_as_a_tool_call(replies: list[Any]) 
 
 async def test_a_call_too_many_beside_a_wrong_answer_does_not_run() -> None:
     model = ScriptedModel([[call("final_answer", steps=1), *[call("add", a=1, b=b) for b in (2, 3)]]], profile=MODES[1])
-    with pytest.raises(AgentStopped, match="more than 1 tool calls") as caught:
+    with pytest.raises(AgentStopped, match="more than 1 tool call;") as caught:
         await Agent(model, tools=[add], limits=Limits(tool_calls=1)).run("go", output=Plan)
     answers = [message.ok for message in caught.value.messages if isinstance(message, ToolMessage)]
     assert answers == [False, True, False]

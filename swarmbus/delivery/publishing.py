@@ -28,7 +28,7 @@ def publish(book: Book, envelope: Envelope, routes: Routes | None, node: Node | 
     if envelope.hops > book.max_hops:
         depth = f"{event_name(event)} is {envelope.hops} hops from the start, the limit is {book.max_hops}"
         book.warn(f"dropped, too deep: {depth}")
-        book.will_end(Outcome("limit", reason=f"hops: {depth}"))
+        book.will_end(Outcome("limit", reason=f"hops: {depth}; allow more with Budget(hops=)"))
         return
     if routing.contributes:
         _contribute(book, envelope, routing, node, origin)

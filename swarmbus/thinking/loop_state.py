@@ -6,19 +6,19 @@ import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from swarmbus.errors import AgentStopped
 from swarmbus.messages import AssistantMessage, Message, ToolCall, ToolSpec, Usage, UserMessage
 from swarmbus.thinking.context import estimate_message, estimate_text
-from swarmbus.thinking.limits import Repetition
+from swarmbus.thinking.limits import Limits, Repetition
 from swarmbus.thinking.prices import price_of
 
 if TYPE_CHECKING:
     from swarmbus.messages import ModelSettings
     from swarmbus.thinking.hooks import Hooks
-    from swarmbus.thinking.limits import Limits, Spending, StopReason
+    from swarmbus.thinking.limits import Spending, StopReason
     from swarmbus.thinking.loop_events import LoopEvent
     from swarmbus.thinking.models.base import Model
     from swarmbus.thinking.output import Output
@@ -33,6 +33,9 @@ Approve: TypeAlias = "Callable[[ToolCall, dict[str, Any]], Awaitable[bool]]"
 
 OnFault: TypeAlias = "Callable[[str, BaseException], None]"
 """Is told who raised what nobody meant for the model, such as `the tool search`, and the exception."""
+
+_SETTINGS = {**{limit.name: limit.name for limit in fields(Limits)}, "repeated_results": "repeated_calls"}
+"""The limit behind a reason to stop."""
 
 QueueMode = Literal["all", "one"]
 
@@ -190,6 +193,8 @@ class LoopState:
     def stopped(self, reason: StopReason, detail: str = "") -> AgentStopped:
         """Return the error for a loop that ends without an answer."""
         last = next((message for message in reversed(self.messages) if isinstance(message, AssistantMessage)), None)
+        if reason in _SETTINGS:
+            detail += f"; allow more with Limits({_SETTINGS[reason]}=)"
         return AgentStopped(reason, last.content if last else "", self.messages, detail)
 
     def with_own_ids(self, calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:

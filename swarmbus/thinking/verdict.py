@@ -22,6 +22,7 @@ NO_ANSWER: Final = object()
 """Stands for: there is no answer yet. (None may be an answer.)"""
 
 CUT_CALL = "not run: the reply was cut by its length limit, and this call may be incomplete; call again, with less text"
+CUT_REPLY = "the reply was cut by its length limit; ModelSettings(max_tokens=) allows more, as far as the model does"
 TOO_LATE = "not run: the final answer was given in the same reply"
 
 
@@ -61,7 +62,7 @@ def limit_met(setup: LoopSetup, state: LoopState) -> tuple[StopReason, str] | No
     """Return the limit that forbids a further call, if there is one."""
     limits = setup.limits
     if limits.turns is not None and state.turn >= limits.turns:
-        return "turns", f"{limits.turns} turns"
+        return "turns", _counted(limits.turns, "turn")
     if limits.tokens is not None and state.usage.total_tokens >= limits.tokens:
         return "tokens", f"{state.usage.total_tokens} of {limits.tokens} tokens"
     if limits.usd is not None and state.usd >= limits.usd:
@@ -81,7 +82,7 @@ def stopped_at_limit(setup: LoopSetup, state: LoopState) -> AgentStopped | None:
 def _judge_text(setup: LoopSetup, state: LoopState, reply: ModelReply) -> Verdict:
     text = reply.message.content
     if reply.finish == "length":
-        return Verdict(stop=("length", "the reply was cut by its length limit"))
+        return Verdict(stop=("length", CUT_REPLY))
     if not text.strip():
         return Verdict(stop=("empty", "the model answered with nothing"))
     if setup.output is None:
@@ -126,12 +127,12 @@ def _hold_back(verdict: Verdict, setup: LoopSetup, state: LoopState, count: int,
     most = setup.limits.tool_calls
     room = len(waiting) if most is None else max(most - state.tool_calls, 0)
     if last and waiting:
-        verdict.stop = "turns", f"{setup.limits.turns} turns, and tools called in the last one"
+        verdict.stop = "turns", f"{_counted(setup.limits.turns, 'turn')}, and tools called in the last one"
     verdict.stop = verdict.stop or _limit_before_tools(setup, state)
     if verdict.stop is not None:
         room = 0
     elif room < len(waiting):
-        verdict.stop = "tool_calls", f"more than {most} tool calls"
+        verdict.stop = "tool_calls", f"more than {_counted(most, 'tool call')}"
     for position in waiting[room:]:
         assert verdict.stop is not None
         verdict.results[position] = ToolResult.failed("skipped", f"not run: a limit is met ({verdict.stop[1]})")
@@ -141,3 +142,7 @@ def _limit_before_tools(setup: LoopSetup, state: LoopState) -> tuple[StopReason,
     """Return the limit met before tools; the turns do not count here, since this turn's calls are part of it."""
     met = limit_met(setup, state)
     return None if met is None or met[0] == "turns" else met
+
+
+def _counted(number: int | None, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
