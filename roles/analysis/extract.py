@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Literal
 from roles.analysis.archives import damaged_parts
 from roles.analysis.decoding import decode, replace_unusable
 from roles.analysis.html import text_of_html
-from roles.analysis.kinds import HTML, MAIL, ODS, PDF, SLIDES, SPREADSHEETS, XLSX, ZIPPED, kind_of, named
+from roles.analysis.kinds import DOCX, HTML, MAIL, ODS, PDF, SLIDES, SPREADSHEETS, XLSX, ZIPPED, kind_of, named
 from roles.analysis.sheets import compact, sheet_starts
+from roles.analysis.word import read_docx
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kreuzberg import ExtractionResult
 
+    from roles.analysis.content import Content
     from roles.analysis.kinds import Kind
 
 Status = Literal["read", "partial", "empty", "encrypted", "no_text", "timed_out", "failed", "duplicate"]
@@ -73,6 +77,8 @@ def extract(data: bytes, suffix: str) -> Extract:
         read = _own_text(data)
     elif kind is HTML:
         read = _page(data)
+    elif kind is DOCX:
+        read = _with_damage(_read(read_docx, data, kind), data, kind)
     elif kind.family == "extracted":
         read = _with_damage(_extracted(data, kind), data, kind)
     else:
@@ -129,6 +135,17 @@ def _page(data: bytes) -> Extract:
         return _refused(HTML, str(error))
     text, unusable = replace_unusable(text)
     return Extract("read", "", text, warnings=(*warnings, *_replaced(unusable)))
+
+
+def _read(reader: Callable[[bytes], Content], data: bytes, kind: Kind) -> Extract:
+    try:
+        content = reader(data)
+    except ValueError as error:
+        return _refused(kind, str(error))
+    text, unusable = replace_unusable(content.text)
+    status: Status = "partial" if content.lost else "read"
+    warnings = (*_replaced(unusable), *content.warnings)
+    return Extract(status, content.lost, text, content.pages, content.unit, warnings)
 
 
 def _extracted(data: bytes, kind: Kind) -> Extract:
