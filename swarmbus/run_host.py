@@ -111,7 +111,7 @@ class Faults:
         """Say for each handler, culprit and type of exception how often it came."""
         return [
             f"in {handler} {culprit} raised {kind}{f' {times} times' if times > 1 else ''} ({text}): its model was told"
-            " and went on; catch it, or raise swarmbus.errors.ToolError with what the model is to read"
+            " and went on; mend that, or raise swarmbus.errors.ToolError with what the model is to read"
             for (handler, culprit, kind), (times, text) in self._found.items()
         ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 
 from support.jobs import JobGiven, PieceDone, WorkDone, WorkGiven, gatherer, job_swarm, worker_swarm
@@ -42,7 +43,9 @@ async def test_what_tools_raise_is_a_warning_of_the_run_for_each_kind(caplog: py
     script = [places("home"), places("hell", "home", "sea"), "done"]
     result = await worker_swarm(Looker(), model=ScriptedModel(script)).run(WorkGiven(), run_id="r")
     assert result.output.text == "done"
-    hint = "its model was told and went on; catch it, or raise swarmbus.errors.ToolError with what the model is to read"
+    hint = (
+        "its model was told and went on; mend that, or raise swarmbus.errors.ToolError with what the model is to read"
+    )
     assert result.warnings == (
         f"in worker.work the tool look raised LookupError 2 times (nothing at home): {hint}",
         f"in worker.work the tool look raised OSError (nothing at hell): {hint}",
@@ -76,6 +79,25 @@ async def test_what_a_hook_around_a_tool_raises_is_a_warning_too(hook: Any) -> N
     swarm = worker_swarm(Seer().named("worker"), model=ScriptedModel([call("see"), "done"]))
     (warning,) = (await swarm.run(WorkGiven())).warnings
     assert warning.startswith("in worker.work a hook around the tool see raised KeyError ('guard'): ")
+
+
+async def test_a_tool_that_takes_too_long_is_a_warning_that_names_the_setting() -> None:
+    @tool(effects="read_only", timeout=0.01)
+    async def wait() -> None:
+        """Wait."""
+        await anyio.sleep_forever()
+
+    class Waiter(Role):
+        tools = (wait,)
+
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            return WorkDone(text=await ctx.ask("Wait."))
+
+    swarm = worker_swarm(Waiter().named("worker"), model=ScriptedModel([call("wait"), "done"]))
+    (warning,) = (await swarm.run(WorkGiven())).warnings
+    told = "no result within 0.01 seconds; give it longer with @tool(timeout=) or Limits(tool_timeout=)"
+    assert warning.startswith(f"in worker.work the tool wait raised TimeoutError ({told}): ")
 
 
 async def test_what_the_items_of_a_map_meet_is_told_together() -> None:

@@ -200,7 +200,9 @@ class Batch:
             except Exception as error:  # noqa: BLE001  # whatever a tool raises, the model reads it
                 self._tell(call, error)
                 return ToolResult.failed("raised", error_text(error))
-        return ToolResult.failed("timed_out", f"no result within {limit:g} seconds; the call may have taken effect")
+        told = f"no result within {limit:g} seconds"
+        self._tell(call, TimeoutError(f"{told}; give it longer with @tool(timeout=) or Limits(tool_timeout=)"))
+        return ToolResult.failed("timed_out", f"{told}; the call may have taken effect")
 
     async def _call_function(
         self, tool: Tool[..., Any], call: ToolCall, arguments: dict[str, Any], scope: CancelScope, limit: float | None
