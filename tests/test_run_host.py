@@ -51,12 +51,31 @@ async def test_what_tools_raise_is_a_warning_of_the_run_for_each_kind(caplog: py
         f"in worker.work the tool look raised OSError (nothing at hell): {hint}",
     )
     logged = [record for record in caplog.records if record.name == "swarmbus.thinking.batch"]
-    assert {(record.levelno, record.getMessage()) for record in logged} == {
+    assert {(record.levelno, record.getMessage().partition("\n")[0]) for record in logged} == {
         (logging.WARNING, "call call_1_1 of tool look in r/0>worker.work raised LookupError: nothing at home"),
         (logging.WARNING, "call call_2_1 of tool look in r/0>worker.work raised OSError: nothing at hell"),
         (logging.WARNING, "call call_2_2 of tool look in r/0>worker.work raised LookupError: nothing at home"),
     }
-    assert all(record.exc_info and record.exc_info[2] for record in logged)
+    assert all(f'File "{__file__}", line' in record.getMessage() for record in logged)
+
+
+async def test_what_a_tool_raises_is_logged_in_text_that_can_be_written(caplog: pytest.LogCaptureFixture) -> None:
+    @tool(effects="read_only")
+    def see() -> str:
+        """See."""
+        raise OSError("no file caf\udce9.txt")
+
+    class Seer(Role):
+        name = "worker"
+        tools = (see,)
+
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            return WorkDone(text=await ctx.ask("?"))
+
+    await worker_swarm(Seer(), model=ScriptedModel([call("see"), "done"])).run(WorkGiven())
+    assert "OSError: no file caf\ufffd.txt" in caplog.text
+    assert caplog.text.encode()
 
 
 @pytest.mark.parametrize("hook", ["before_tool_call", "after_tool_call"])

@@ -20,7 +20,7 @@ from swarmbus.cancellation import being_cancelled
 from swarmbus.errors import ToolError
 from swarmbus.messages import ToolCall
 from swarmbus.task_groups import side_by_side
-from swarmbus.text import clean_text, error_text, text_of
+from swarmbus.text import clean_text, error_text, text_of, traceback_text
 from swarmbus.thinking.hooks import Allow, Block, Change, HookFailed, ask_hook
 from swarmbus.thinking.loop_events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from swarmbus.thinking.tool_result import ToolResult, readable
@@ -255,7 +255,8 @@ class Batch:
 
     def _tell(self, call: ToolCall, error: BaseException, by: str = "") -> None:
         """Tell those who watch over the loop of an exception that nobody meant for the model."""
-        _log.warning("%s%s raised %s", by, self._named(call), error_text(error), exc_info=error)
+        told = traceback_text(error)  # not as exc_info, whose text may be such that nothing can write it
+        _log.warning("%s%s raised %s\n%s", by, self._named(call), error_text(error), told)
         if self._setup.on_fault is not None:
             self._setup.on_fault(f"{by}the tool {call.name}", error)
 
