@@ -125,7 +125,7 @@ class Cast:
             "name": name,
             "concurrency": manner.concurrency,
             "timeout": manner.timeout,
-            "retry": Retry(attempts=3, delay=manner.pause),
+            "retry": Retry(attempts=3, delay=manner.pause, jitter=0),
         }
         if manner.state:
             members["State"] = Tally
