@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Callable, Iterator
-from itertools import chain, count
+from itertools import chain, count, repeat
 from typing import Any
 
 import anyio
@@ -339,6 +341,58 @@ async def test_a_call_that_never_ends_is_given_up_when_the_seconds_of_its_agent_
     async with fake_server(lambda request: dripping(drop)) as server:
         with pytest.raises(AgentStopped, match=r"0\.3 seconds"):
             await Agent(model_at(server.url), limits=Limits(seconds=0.3)).run("go on")
+
+
+JSON = {"content-type": "application/json"}
+STREAM = {"content-type": "text/event-stream"}
+MEGABYTE = 2**20
+
+
+def endless(chunk: bytes, headers: dict[str, str], status: int = 200, first: bytes = b"") -> Reply:
+    return Reply(chain([first], repeat(chunk)), status, headers)
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        pytest.param(lambda: endless(b"a" * MEGABYTE, JSON), "200 with more than 32 MiB", id="whole-answer"),
+        pytest.param(lambda: endless(b"a" * MEGABYTE, JSON, 500), "500 with more than 32 MiB", id="error"),
+        pytest.param(lambda: endless(b"a" * MEGABYTE, STREAM, first=b"data: "), "more than 32 MiB", id="line"),
+        pytest.param(lambda: endless(b": at it" * MEGABYTE + b"\n", STREAM), "more than 256 MiB", id="stream"),
+        pytest.param(
+            lambda: Reply([gzip.compress(bytes(64 * MEGABYTE))], 200, {**JSON, "content-encoding": "gzip"}),
+            "200 with more than 32 MiB",
+            id="compressed",
+        ),
+    ],
+)
+async def test_an_answer_larger_than_any_is_not_read_on(reply: Callable[[], Reply], told: str) -> None:
+    async with fake_server(lambda request: reply()) as server:
+        with pytest.raises(NotTheApi, match=told):
+            await parts_of(server.url)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body", "told"),
+    [
+        ("gzip", b"not gzip", "a body that is not in the encoding 'gzip', as it says"),
+        ("br", b"\x0b\x02", "a body in the encoding 'br', which nobody asked for"),
+    ],
+)
+async def test_a_body_that_can_not_be_decompressed_is_not_the_api(encoding: str, body: bytes, told: str) -> None:
+    async with fake_server(lambda request: Reply([body], 200, {**JSON, "content-encoding": encoding})) as server:
+        with pytest.raises(NotTheApi, match=told):
+            await parts_of(server.url)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "identity"])
+async def test_a_compressed_answer_is_read(encoding: str) -> None:
+    body = b"".join(chunk for chunk in say("x" * 300_000).chunks if isinstance(chunk, bytes))
+    packed = {"gzip": gzip.compress(body), "deflate": zlib.compress(body), "identity": body}[encoding]
+    halves = [packed[: len(packed) // 2], packed[len(packed) // 2 :]]
+    async with fake_server(lambda request: Reply(halves, headers={**STREAM, "content-encoding": encoding})) as server:
+        assert (await reply_of(server.url)).message.content == "x" * 300_000
+    assert server.requests[0].headers["accept-encoding"] == "gzip"
 
 
 async def test_a_server_that_is_not_there_is_an_error() -> None:

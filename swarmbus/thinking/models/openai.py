@@ -1,12 +1,12 @@
 """Models behind any server that speaks the OpenAI chat-completions interface, over the openai SDK.
 
 This is the one module that imports the SDK, when the first call is made; the SDK's own retries are off, its stream
-classes are not used. What travels is the business of `wire`, what failures mean that of `faults`.
+classes are not used. What travels is the business of `wire`, how it is read that of `bodies`, and what failures mean
+that of `faults`.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
@@ -28,7 +28,8 @@ from swarmbus.errors import (
 )
 from swarmbus.messages import ModelReply
 from swarmbus.thinking.models.base import require_models_allowed
-from swarmbus.thinking.models.faults import fault_from_status, fault_in_answer, not_the_api
+from swarmbus.thinking.models.bodies import ENCODING, bounded, chunks_of, unwind
+from swarmbus.thinking.models.faults import fault_from_status
 from swarmbus.thinking.models.retry import DEFAULT_RETRIES, Gate, Retries, retried
 from swarmbus.thinking.models.servers import SERVERS, ServerFamily
 from swarmbus.thinking.models.wire import ReplyAssembler, request_body
@@ -44,7 +45,6 @@ DROPPABLE = frozenset(
 """Fields that a request can do without: all but what would change its meaning in silence."""
 
 _CLOSING = 5.0
-_EVENT_STREAM = "text/event-stream"
 
 
 @dataclass(slots=True)
@@ -173,7 +173,7 @@ class OpenAIModel:
                     model=body["model"], messages=body["messages"], extra_body=extra, timeout=None
                 )
                 response = await _within(idle_timeout, stack.enter_async_context(asked))
-                chunks = await stack.enter_async_context(aclosing(_chunks(response, self.url)))
+                chunks = await stack.enter_async_context(aclosing(chunks_of(response, self.url)))
                 while (chunk := await _within(idle_timeout, anext(chunks, None))) is not None:
                     for part in assembler.feed(chunk):
                         yield part
@@ -219,9 +219,38 @@ def server_model(prefix: str, name: str, url: str = "") -> OpenAIModel:
 
 
 def _client(server: _Server) -> Any:
-    import openai  # noqa: PLC0415  # see above
+    import httpx2  # noqa: PLC0415  # see above
+    import openai  # noqa: PLC0415
 
-    return openai.AsyncOpenAI(base_url=server.url, api_key=server.key or "none", max_retries=0)
+    class Bounded(httpx2.AsyncByteStream):
+        def __init__(self, response: httpx2.Response) -> None:
+            self._body: Any = response.stream
+            self._told = response.status_code, httpx2.Headers(response.headers), server.url
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            raw = aiter(self._body)
+            try:
+                async with aclosing(bounded(raw, *self._told)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+            finally:
+                await unwind(raw)
+
+        async def aclose(self) -> None:
+            await self._body.aclose()
+
+    async def bound(response: httpx2.Response) -> None:
+        response.stream = Bounded(response)
+        response.headers.pop("content-encoding", None)  # what is read of it is decompressed
+
+    hooks = {"response": [bound]}
+    return openai.AsyncOpenAI(
+        base_url=server.url,
+        api_key=server.key or "none",
+        max_retries=0,
+        default_headers={"accept-encoding": ENCODING},
+        http_client=openai.DefaultAsyncHttpxClient(event_hooks=hooks),
+    )
 
 
 async def _within(seconds: float | None, step: Awaitable[T]) -> T:
@@ -232,58 +261,3 @@ async def _within(seconds: float | None, step: Awaitable[T]) -> T:
     """
     with anyio.fail_after(seconds):
         return await step
-
-
-async def _chunks(response: Any, url: str) -> AsyncGenerator[dict[str, Any], None]:
-    """Yield the chunks of an event stream, or the one object of an answer that does not stream.
-
-    A line of a stream that only says that the server is at it, as a comment does, is an empty chunk.
-    """
-    kind = response.headers.get("content-type", "")
-    if _EVENT_STREAM not in kind:
-        text = (await response.read()).decode("utf-8", "replace")
-        if text.lstrip().startswith(("data:", ":")):  # a stream under a wrong name
-            for line in text.splitlines():
-                yield _chunk(line, response, url)
-        elif text.strip():
-            yield _object(text, response, url)
-        return
-    lines = response.iter_lines()
-    try:
-        async for line in lines:
-            if line.strip():
-                yield _chunk(line, response, url)
-    finally:
-        await _unwind(lines)
-
-
-async def _unwind(lines: AsyncIterator[str]) -> None:
-    """End the generators under a response that is not read to its end, innermost first.
-
-    Closing the outermost one, which is all that can be closed, would leave the others to the garbage collector.
-    """
-    with anyio.CancelScope() as scope:
-        scope.cancel()
-        async for _ in lines:
-            pass
-
-
-def _chunk(line: str, response: Any, url: str) -> dict[str, Any]:
-    """Return what a line of an event stream carries; nothing where it carries no chunk."""
-    field_name, _, value = line.partition(":")
-    value = value.strip()
-    if field_name != "data" or not value or value == "[DONE]":
-        return {}
-    return _object(value, response, url)
-
-
-def _object(text: str, response: Any, url: str) -> dict[str, Any]:
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        data = None
-    if not isinstance(data, dict):
-        raise not_the_api(response.status_code, response.headers, text, url)
-    if data.get("error"):
-        raise fault_in_answer(data["error"], url)
-    return data
