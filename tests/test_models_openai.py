@@ -238,6 +238,36 @@ async def test_what_is_not_the_api_is_shown_with_a_hint(reply: Reply, shown: lis
 
 
 @pytest.mark.parametrize(
+    ("chunk", "told"),
+    [
+        ({"choices": {"a": 1}}, r"choices is \{'a': 1\}, which is no list"),
+        ({"choices": 5}, "choices is 5"),
+        ({"choices": ["text"]}, "a choice is 'text', which is no dict"),
+        ({"choices": [{"message": "text"}]}, "a choice's message is 'text', which is no dict"),
+        ({"choices": [{"delta": ["x"]}]}, r"a choice's message is \['x'\]"),
+        ({"choices": [{"finish_reason": {"a": 1}}]}, "finish_reason is .*, which is no str"),
+        (delta(tool_calls="search"), "tool_calls is 'search', which is no list"),
+        (delta(tool_calls={"id": "a"}), "tool_calls is .*, which is no list"),
+        (delta(tool_calls=[None, 5]), "a tool call is 5, which is no dict"),
+        (delta(tool_calls=[{"id": "a", "function": "search"}]), "a tool call's function is 'search'"),
+        (delta(tool_calls=[{"id": "a", "function": {"name": ["x"]}}]), r"a function's name is \['x'\]"),
+    ],
+)
+async def test_what_is_of_a_type_that_it_never_is_is_not_the_api(chunk: dict[str, Any], told: str) -> None:
+    async with fake_server(lambda request: events(chunk, delta("stop"))) as server:
+        with pytest.raises(NotTheApi, match=told):
+            await parts_of(server.url)
+
+
+async def test_what_tells_nothing_may_be_of_any_type() -> None:
+    call = {"index": 0, "id": 7, "function": {"name": "add", "arguments": None}}
+    odd = delta("stop", content=5, tool_calls=[None, call])
+    async with fake_server(lambda request: events({**odd, "model": 3, "usage": "lots"})) as server:
+        reply = await reply_of(server.url)
+    assert (reply.message, reply.usage) == (AssistantMessage("", (ToolCall("7", "add", ""),)), None)
+
+
+@pytest.mark.parametrize(
     ("reply", "error", "requests"),
     [
         pytest.param(refuse(401, "no key"), NotAuthorised, 1, id="401"),

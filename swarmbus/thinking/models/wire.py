@@ -9,9 +9,9 @@ import base64
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
-from swarmbus.errors import AnswerFiltered, IncompleteAnswer
+from swarmbus.errors import AnswerFiltered, IncompleteAnswer, NotTheApi
 from swarmbus.messages import (
     AssistantMessage,
     DataPart,
@@ -31,10 +31,13 @@ from swarmbus.messages import (
     UserMessage,
     whole_count,
 )
+from swarmbus.text import brief
 from swarmbus.thinking.output import instruction
 
 if TYPE_CHECKING:
     from swarmbus.thinking.models.servers import ServerFamily
+
+T = TypeVar("T")
 
 _FINISH: dict[str, FinishReason] = {
     "tool_calls": "tool_calls",
@@ -186,15 +189,20 @@ class ReplyAssembler:
         return self._finish is not None
 
     def feed(self, chunk: Mapping[str, Any]) -> Iterator[Delta]:
-        """Take in a chunk, or a whole answer of the same form, and yield what it adds."""
+        """Take in a chunk, or a whole answer of the same form, and yield what it adds.
+
+        Raises:
+            NotTheApi: something in it is of a type that it never is.
+        """
         self._chunks += bool(chunk)
-        self._model = chunk.get("model") or self._model
+        self._model = _text(chunk.get("model")) or self._model
         self._usage = _usage(chunk.get("usage")) or self._usage
-        choice = next(iter(chunk.get("choices") or ()), None)
-        if not isinstance(choice, Mapping):
+        choices = _given(list, chunk.get("choices"), "choices") or [None]
+        choice = _given(dict, choices[0], "a choice")
+        if choice is None:
             return
-        self._finish = choice.get("finish_reason") or self._finish
-        delta = choice.get("delta") or choice.get("message") or {}
+        self._finish = _given(str, choice.get("finish_reason"), "finish_reason") or self._finish
+        delta = _given(dict, choice.get("delta") or choice.get("message"), "a choice's message") or {}
         if delta.get("refusal"):
             self._refusal.append(str(delta["refusal"]))
         if reasoning := delta.get("reasoning_content") or delta.get("reasoning"):
@@ -203,8 +211,9 @@ class ReplyAssembler:
         if text := _text(delta.get("content")):
             self._text.append(text)
             yield TextDelta(text)
-        for piece in delta.get("tool_calls") or ():
-            yield self._take_piece(piece)
+        for given in _given(list, delta.get("tool_calls"), "tool_calls") or ():
+            if piece := _given(dict, given, "a tool call"):
+                yield self._take_piece(piece)
 
     def reply(self) -> ModelReply:
         """Return the whole reply.
@@ -226,8 +235,9 @@ class ReplyAssembler:
         return ModelReply(message, self._usage, finish, self._model)
 
     def _take_piece(self, piece: Mapping[str, Any]) -> ToolCallDelta:
-        function = piece.get("function") or {}
-        name, given_id, index = function.get("name") or "", piece.get("id") or "", piece.get("index")
+        function = _given(dict, piece.get("function"), "a tool call's function") or {}
+        name = _given(str, function.get("name"), "a function's name") or ""
+        given_id, index = str(piece.get("id") or ""), piece.get("index")
         arguments = function.get("arguments") or ""
         if not isinstance(arguments, str):
             arguments = json.dumps(arguments, ensure_ascii=False)
@@ -252,6 +262,17 @@ class ReplyAssembler:
         if call is not None and name and call.name and call.is_complete():
             return None
         return call
+
+
+def _given(kind: type[T], value: Any, what: str) -> T | None:
+    """Return a part of an answer; None where it is missing or empty.
+
+    Raises:
+        NotTheApi: it is of another type.
+    """
+    if value and not isinstance(value, kind):
+        raise NotTheApi(f"the model's answer is not the API's: {what} is {brief(value)}, which is no {kind.__name__}")
+    return value or None
 
 
 def _text(content: Any) -> str:
