@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from swarmbus.results import Lifecycle
 from swarmbus.role_agent import RoleAgent
 from swarmbus.role_context import RoleContext, changes_of
 from swarmbus.run_memory import note
-from swarmbus.thinking.models.retry import uncounted
+from swarmbus.thinking.models.retry import NOBODY, caller
 from swarmbus.threads import call_in_thread
 
 if TYPE_CHECKING:
@@ -194,7 +193,7 @@ class Invoker:
         Raises:
             PublishError: it returned something it does not declare.
         """
-        uncounted.set(attempt.pause_clock)
+        caller.set(attempt)
         try:
             callee = self._callees.get(attempt.delivery.handler.number) or self._meet(attempt)
             host: RunHost = attempt.run.host
@@ -207,7 +206,7 @@ class Invoker:
             return Handled(outputs_of(callee.wiring, returned))
         finally:
             attempt.close()
-            uncounted.set(nullcontext)
+            caller.set(NOBODY)
 
     async def _call(self, attempt: Attempt, callee: _Callee, host: RunHost) -> Handled:
         """Call a handler with what not every one needs: a context, middleware, a thread."""

@@ -8,7 +8,8 @@ import anyio
 import pytest
 
 from support.fake_openai import ChatRequest, Reply, fake_server, refuse, say
-from swarmbus.errors import ModelError, NotTheApi, RateLimited, ServerFault
+from swarmbus import CLIENT, Event, EventTable, Role, RoleContext, Swarm, on
+from swarmbus.errors import ModelError, NotTheApi, RateLimited, RunTimedOut, ServerFault
 from swarmbus.messages import AssistantMessage, ModelReply, Restarted, StreamPart
 from swarmbus.thinking.agent import Agent
 from swarmbus.thinking.models.openai import OpenAIModel
@@ -103,6 +104,46 @@ async def test_the_number_of_requests_to_a_failing_server_is_exactly_the_documen
         with pytest.raises(ServerFault):
             await Agent(model).run("x")
     assert len(server.requests) == QUICK.attempts
+
+
+class Asked(Event):
+    pass
+
+
+class Answered(Event):
+    pass
+
+
+class Asker(Role):
+    def __init__(self, model: OpenAIModel) -> None:
+        self.model = model
+
+    @on
+    async def ask(self, asked: Asked, ctx: RoleContext) -> Answered:
+        await ctx.ask("go", model=self.model)
+        await anyio.sleep_forever()
+        return Answered()
+
+
+ASKER = EventTable((CLIENT, Asked, "asker"), ("asker", Answered, CLIENT), result=Answered)
+
+
+@pytest.mark.parametrize(
+    ("refusals", "told"),
+    [
+        (99, r"busy: asker\.ask for asked 0 \(for 1 s, and tries a model call again that failed: .* 429: slow down\)$"),
+        (1, r"busy: asker\.ask for asked 0 \(for 1 s\)$"),
+    ],
+)
+async def test_a_run_whose_time_is_over_names_what_its_calls_failed_by_last(refusals: int, told: str) -> None:
+    def answer(request: ChatRequest) -> Reply | str:
+        return refuse(429, "slow down", {"retry-after-ms": "20"}) if request.number <= refusals else "ok"
+
+    async with fake_server(answer) as server:
+        retries = Retries(rate_limits=1000, first_delay=0.01)
+        model = OpenAIModel("m", family=SERVERS["generic"], url=server.url, key="", retries=retries)
+        with pytest.raises(RunTimedOut, match=told):
+            await Swarm(Asker(model), table=ASKER).run(Asked(), timeout=0.8)
 
 
 async def test_a_fan_out_over_the_rate_limit_gets_through_together() -> None:

@@ -291,6 +291,11 @@ class Attempt:
             self._waiting.over = self.over
         return self._waiting
 
+    def note_trouble(self, trouble: str) -> None:
+        """Keep why a model call failed that is made again; nothing once one succeeds."""
+        if not self.over:
+            self.slot.trouble = trouble
+
     def _published_before(self, event: Event, key: str | None) -> bool:
         assert self._earlier is not None
         if self._earlier.take(event, key):

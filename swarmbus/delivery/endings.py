@@ -202,7 +202,8 @@ class Endings:
 def _occupied(slot: Slot, now: float) -> str:
     assert slot.delivery is not None
     stopped = ", and was told to stop" if slot.stopped is not None else ""
-    return f"{describe(slot.delivery)} (for {now - slot.since:.0f} s{stopped})"
+    trouble = f", and tries a model call again that failed: {slot.trouble}" if slot.trouble else ""
+    return f"{describe(slot.delivery)} (for {now - slot.since:.0f} s{stopped}{trouble})"
 
 
 def _left_to_do(ledger: Ledger, now: float) -> list[str]:

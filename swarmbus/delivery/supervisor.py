@@ -88,6 +88,7 @@ class Supervisor:
             return
         slot.timeout = policy.timeout
         slot.since = self._clock.monotonic()
+        slot.trouble = ""
         slot.deadline = slot.since + policy.timeout
         if slot.deadline < self._next_check:
             self.watch(slot.deadline)

@@ -41,9 +41,10 @@ class Slot:
         deadline: when it times out, moved by progress; once it is being stopped, when it is given up.
         yielded: the attempt let others have their turn.
         stopped: why the attempt is being stopped, or None; `given_up` where it went on all the same.
+        trouble: why what it asked of a model failed, as long as that is tried again.
     """
 
-    __slots__ = ("deadline", "delivery", "run", "scope", "since", "stopped", "timeout", "yielded")
+    __slots__ = ("deadline", "delivery", "run", "scope", "since", "stopped", "timeout", "trouble", "yielded")
 
     def __init__(self) -> None:
         self.run: RunState | None = None
@@ -54,6 +55,7 @@ class Slot:
         self.timeout = 0.0
         self.stopped: StopReason | None = None
         self.yielded = False
+        self.trouble = ""
 
     def stop(self, reason: StopReason, by: float) -> None:
         """Cancel the attempt under way, which has to be gone at a time in the clock's monotonic seconds."""

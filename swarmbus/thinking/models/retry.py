@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractContextManager, aclosing, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
@@ -52,8 +52,31 @@ class Retries:
 
 DEFAULT_RETRIES = Retries()
 
-uncounted: ContextVar[Callable[[], AbstractContextManager[None]]] = ContextVar("uncounted", default=nullcontext)
-"""Makes what a wait at a gate happens in, so that whoever limits the caller's time does not count it."""
+
+class Caller(Protocol):
+    """Whoever limits the time in which model calls are made, and says at its end what it went by with."""
+
+    def pause_clock(self) -> AbstractContextManager[None]:
+        """Return a context for a wait at a gate, which is not to be counted."""
+        ...
+
+    def note_trouble(self, trouble: str) -> None:
+        """Hear why a call failed that is to be made again; nothing once one succeeds."""
+        ...
+
+
+class _Nobody:
+    def pause_clock(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def note_trouble(self, trouble: str) -> None:
+        pass
+
+
+NOBODY = _Nobody()
+
+caller: ContextVar[Caller] = ContextVar("caller", default=NOBODY)
+"""Who makes the calls of this task."""
 
 
 class Gate:
@@ -70,7 +93,7 @@ class Gate:
 
     async def enter(self) -> float:
         """Wait until a call may start and return the time at which it does."""
-        with uncounted.get()():
+        with caller.get().pause_clock():
             return await self._pass()
 
     async def _pass(self) -> float:
@@ -126,6 +149,7 @@ async def retried(
                 async for part in parts:
                     yield part
             gate.succeeded()
+            caller.get().note_trouble("")
         except RateLimited as error:
             refusals += 1
             delay = _delay(error, retries, refusals, retries.rate_limits, tries + refusals)
@@ -139,6 +163,7 @@ async def retried(
             return
         finally:
             gate.leave()
+        caller.get().note_trouble(str(failure))
         yield Restarted(str(failure), delay, tries + refusals + 1)
         if not isinstance(failure, RateLimited):  # the gate itself waits for those
             await anyio.sleep(delay)
