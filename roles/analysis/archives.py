@@ -21,12 +21,21 @@ ZIP_ERRORS = (
 """What `zipfile` raises of an archive that is damaged or protected by a password."""
 
 _TEXT_PART = re.compile(
-    r"word/(document|(foot|end)notes|comments|(header|footer)\d*)\.xml|ppt/(slides|notesSlides)/[^/]+\.xml"
+    r"word/(document\d*|(foot|end)notes|comments|(header|footer)\d*)\.xml|ppt/(presentation|(slides|notesSlides)/[^/]+)\.xml"
     r"|xl/(workbook|sharedStrings|worksheets/[^/]+)\.xml|content\.xml|.*\.(x?html|htm|opf)",
     re.IGNORECASE,
 )
 _CHUNK = 2**20
 _MOST = 2**29
+
+
+def is_hollow(data: bytes) -> bool:
+    """Whether none of the parts is one that holds text."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return not any(_TEXT_PART.fullmatch(name) for name in archive.namelist())
+    except ZIP_ERRORS:
+        return False
 
 
 def damaged_parts(data: bytes) -> tuple[str, ...]:

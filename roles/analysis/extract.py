@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from roles.analysis.archives import damaged_parts
+from roles.analysis.archives import damaged_parts, is_hollow
 from roles.analysis.decoding import decode, replace_unusable
 from roles.analysis.html import text_of_html
 from roles.analysis.kinds import DOCX, HTML, MAIL, ODS, PDF, SLIDES, SPREADSHEETS, XLSX, ZIPPED, kind_of, named
@@ -164,6 +164,8 @@ def _with_damage(read: Extract, data: bytes, kind: Kind) -> Extract:
     """Say what of an archive is damaged where the library has said nothing: it reads what is left."""
     if read.status not in ("read", "partial"):
         return read
+    if kind in ZIPPED and not read.text.strip() and is_hollow(data):
+        return Extract("failed", "damaged: the part that holds its text is missing")
     damaged = damaged_parts(data) if kind in ZIPPED else ()
     reason = f"damaged: {', '.join(damaged[:_NAMED_PARTS])}" if damaged else read.reason
     if not reason:

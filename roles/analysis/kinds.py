@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from roles.analysis.archives import ZIP_ERRORS
@@ -86,6 +86,7 @@ ZIPPED = (DOCX, PPTX, XLSX, ODT, ODS, ODP, EPUB)
 _ZIP_PARTS = (("word/document", DOCX), ("ppt/presentation", PPTX), ("xl/workbook", XLSX))
 _ZIP_TYPES = {kind.mime.encode(): kind for kind in (ODT, ODS, ODP, EPUB)}
 _LONGEST_TYPE = 200
+_LONGEST_MANIFEST = 2**20
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OLE_STREAMS = (
     ("EncryptedPackage", ENCRYPTED_OFFICE),
@@ -158,22 +159,36 @@ def _is_mail(data: bytes, suffix: str) -> bool:
 def _zip_kind(data: bytes, suffix: str) -> Kind:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = archive.namelist()
-            stated = _media_type(archive)
+            kind = _zipped_kind(archive)
+            return replace(kind, family="encrypted") if kind is not ARCHIVE and _is_locked(archive) else kind
     except ZIP_ERRORS:
         return named(suffix) or ARCHIVE
+
+
+def _zipped_kind(archive: zipfile.ZipFile) -> Kind:
     for part, kind in _ZIP_PARTS:
-        if any(name.startswith(part) for name in names):
+        if any(name.startswith(part) for name in archive.namelist()):
             return kind
+    stated = _beginning(archive, "mimetype", _LONGEST_TYPE).strip()  # OpenDocument and EPUB say there what they are
     return _ZIP_TYPES.get(stated, ARCHIVE)
 
 
-def _media_type(archive: zipfile.ZipFile) -> bytes:
-    """Return the media type that OpenDocument and EPUB state in a member of their own; empty where there is none."""
-    if "mimetype" not in archive.namelist():
+def _is_locked(archive: zipfile.ZipFile) -> bool:
+    """Whether a password is needed: for the archive, for the content as OpenDocument keeps it, or for a bought book."""
+    parts = archive.infolist()
+    return (
+        any(part.flag_bits & 1 for part in parts)
+        or any(part.filename == "META-INF/rights.xml" for part in parts)
+        or b"encryption-data" in _beginning(archive, "META-INF/manifest.xml", _LONGEST_MANIFEST)
+    )
+
+
+def _beginning(archive: zipfile.ZipFile, name: str, length: int) -> bytes:
+    """Return the first bytes of a part; none where there is no such part, or a password is needed."""
+    if name not in archive.namelist() or archive.getinfo(name).flag_bits & 1:
         return b""
-    with archive.open("mimetype") as member:
-        return member.read(_LONGEST_TYPE).strip()
+    with archive.open(name) as member:
+        return member.read(length)
 
 
 def _ole_kind(data: bytes, suffix: str) -> Kind:

@@ -99,10 +99,12 @@ class ReadingPool:
         """Read one file; whatever happens to it or to its process is in the reading's status and reason."""
         async with self._slots:
             self._note(path, None)
-            reading, blamed = await self._attempt(path)
+            began = anyio.current_time()
+            reading, blamed = await self._attempt(path, self.limits.seconds)
             if not blamed:
                 # What an earlier file left behind in the process may be the cause: a file is judged in a fresh one.
-                reading, _ = await self._attempt(path)
+                left = self.limits.seconds - (anyio.current_time() - began)
+                reading, _ = await self._attempt(path, max(0.0, left))
             self._note(path, reading.extract.status)
         return reading
 
@@ -116,8 +118,13 @@ class ReadingPool:
         if self._on_progress is not None:
             self._on_progress(path, status)
 
-    async def _attempt(self, path: str) -> tuple[Reading, bool]:
-        """Read in an idle process or a new one; the flag says whether the outcome is the file's own."""
+    async def _attempt(self, path: str, seconds: float) -> tuple[Reading, bool]:
+        """Read in an idle process or a new one; the flag says whether the outcome is the file's own.
+
+        Args:
+            path: the file.
+            seconds: how long it may take; the start of a process is not counted.
+        """
         fresh = not self._idle
         async with AsyncExitStack() as cleanup:
             try:
@@ -125,7 +132,7 @@ class ReadingPool:
             except (OSError, EOFError, TimeoutError) as error:
                 return failure(f"no reading process could be started: {str(error) or type(error).__name__}"), True
             cleanup.push_async_callback(reader.end)
-            with anyio.move_on_after(self.limits.seconds) as timer:
+            with anyio.move_on_after(seconds) as timer:
                 try:
                     reading = await reader.read(path, self.limits)
                 except EOFError:

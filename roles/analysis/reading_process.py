@@ -62,24 +62,22 @@ def read_file(path: str | bytes, max_bytes: int) -> Reading:
     """Read one file; whatever is wrong with it becomes the reading's status and reason."""
     for _ in range(2):
         try:
-            data, changed = _bytes_of(path, max_bytes + 1)
+            data, changed = _bytes_of(path, max_bytes)
         except OSError as error:
             return failure(_why(error))
         except ValueError:  # it holds a NUL character
             return failure("there is no such file")
-        except _NotAFile as error:
+        except _NotToBeRead as error:
             return failure(str(error))
         if not changed:
             break
     else:
         return failure("the file was changed while it was read")
-    if len(data) > max_bytes:
-        return failure(f"larger than the limit of {max_bytes} bytes")
     return Reading(extract(data, PurePath(os.fsdecode(path)).suffix.lower()), hashlib.sha256(data).hexdigest())
 
 
-class _NotAFile(Exception):  # noqa: N818  # says what it is
-    """What has the name of a file is none, and reading it might never end."""
+class _NotToBeRead(Exception):  # noqa: N818  # says what it is
+    """What has the name of a file is none, or too large, and reading it might never end."""
 
 
 def _bytes_of(path: str | bytes, limit: int) -> tuple[bytes, bool]:
@@ -88,8 +86,10 @@ def _bytes_of(path: str | bytes, limit: int) -> tuple[bytes, bool]:
     with os.fdopen(os.open(path, flags), "rb") as file:
         before = os.fstat(file.fileno())
         if not stat.S_ISREG(before.st_mode):
-            raise _NotAFile("not a regular file, but a device, pipe or socket")
-        data = file.read(limit)
+            raise _NotToBeRead("not a regular file, but a device, pipe or socket")
+        data = file.read(limit + 1) if before.st_size <= limit else b""
+        if before.st_size > limit or len(data) > limit:
+            raise _NotToBeRead(f"larger than the limit of {limit} bytes")
         after = os.fstat(file.fileno())
     return data, (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns)
 
@@ -111,6 +111,7 @@ def _limit_memory(limit: int) -> None:
         import resource  # noqa: PLC0415  # not on every system
     except ImportError:
         return
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # what a library that fails leaves of itself is of no use
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     allowed = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     try:

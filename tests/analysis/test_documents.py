@@ -23,30 +23,8 @@ from roles.analysis.documents import (
 )
 from roles.analysis.reading_pool import ReadingLimits, ReadingPool
 from support import bad_documents
-from support.bad_documents import KINDS, TEXT
 
 LIMITS = ReadingLimits(seconds=20, processes=2)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-async def test_each_bad_document_has_its_status(kind: str, tmp_path: Path) -> None:
-    name, make, status = KINDS[kind]
-    make(tmp_path / name)
-    (document,) = await load_documents([tmp_path / name], LIMITS)
-    assert (document.status, bool(document.reason) or status == "read") == (status, True)
-    assert document.readable == (status == "read")
-    assert (TEXT.split()[1] in document.text) == (status == "read")
-
-
-async def test_bad_documents_cost_only_themselves(tmp_path: Path) -> None:
-    for name, make, _ in KINDS.values():
-        make(tmp_path / name)
-    (tmp_path / "folder.pdf").mkdir()
-    (tmp_path / "good.txt").write_text("All is well.")
-    documents = await load_documents([tmp_path], LIMITS)
-    status = {Path(document.path).name: document.status for document in documents}
-    expected = {name: expected for name, _, expected in KINDS.values()}
-    assert status == {**expected, "folder.pdf": "failed", "good.txt": "read"}
 
 
 async def test_a_folder_named_like_a_document_is_told_and_still_searched(tmp_path: Path) -> None:

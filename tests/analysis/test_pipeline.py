@@ -53,13 +53,14 @@ async def test_the_same_question_gets_the_same_report() -> None:
 
 
 async def test_damaged_documents_make_the_report_partial_and_nothing_else(tmp_path: Path) -> None:
-    for name, make, _ in KINDS.values():
+    kinds = [KINDS[kind] for kind in ("0 bytes", "user password", "binary data", "dangling link", "picture")]
+    for name, make, _ in kinds:
         make(tmp_path / name)
     (tmp_path / "good.txt").write_text("The alarm delay was known to the night shift.")
     report = await analyze(tmp_path, QUESTION)
     assert report.status == "partial"
     assert {Path(d.path).name: d.status for d in report.documents} == {
-        **{name: status for name, _, status in KINDS.values()},
+        **{name: status for name, _, status in kinds},
         "good.txt": "read",
     }
     assert any("known to the night shift" in quote.text for claim in report.claims for quote in claim.quotes)

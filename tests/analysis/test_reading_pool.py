@@ -115,3 +115,29 @@ def is_alive(number: int) -> bool:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+async def test_a_file_that_is_read_again_in_a_fresh_process_has_only_the_time_that_is_left(tmp_path: Path) -> None:
+    program = """
+        import json, sys, time
+
+        def answer(content):
+            sys.stdout.buffer.write(len(content).to_bytes(8, "big") + content)
+            sys.stdout.flush()
+
+        answer(b"ready")
+        for number, line in enumerate(sys.stdin):
+            if "good" not in line:
+                time.sleep(1.8 if number else 600)
+                sys.exit(1)
+            extract = {"status": "read", "reason": "", "text": "a", "pages": [], "unit": "page", "warnings": []}
+            answer(json.dumps({"extract": extract, "sha256": "", "exhausted": False}).encode())
+    """
+    command = (sys.executable, "-c", "\n".join(line[8:] for line in program.splitlines()))
+    async with ReadingPool(ReadingLimits(seconds=2, processes=1), command=command) as pool:
+        await pool.read("good.txt")
+        began = time.monotonic()
+        reading = await pool.read("bad.txt")
+        took = time.monotonic() - began
+    assert (reading.extract.status, reading.extract.reason) == ("timed_out", "not read within 2 seconds")
+    assert took < 3

@@ -27,6 +27,8 @@ CONTRADICTION = (
 )
 COPY_EVERY = 25
 BAD_EVERY = 40
+BAD = ("0 bytes", "cut after 200 bytes", "user password", "binary data", "dangling link", "picture", "named pipe")
+"""Kinds of bad documents that are among them."""
 
 _WORDS = """
     alarm archive assembly basin bearing board boiler bolt breaker bridge cable cabinet camera casing chamber channel
@@ -76,7 +78,7 @@ def make(folder: Path, count: int, seed: int = 0) -> ManyDocuments:
     planted = dict(zip((count // 3, count - count // 5), CONTRADICTION, strict=True))
     contradicting: list[str] = []
     formats = tuple(FORMATS.items())
-    bad = tuple(bad_documents.KINDS.values())
+    bad = [bad_documents.KINDS[kind] for kind in BAD]
     latest = folder
     for number in range(count):
         if number not in planted and number % BAD_EVERY == BAD_EVERY - 1:
