@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
 import anyio.from_thread
 import pytest
+from pydantic import BaseModel
 
 from support.clock import FakeClock
 from support.jobs import WorkDone, WorkGiven, WorkSeen, events_in, read_all, worker_swarm
 from swarmbus import Event, External, Retry, Retryable, Role, RoleContext, RunFailed, RunResult, on, tool
 from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.errors import HandlerTimedOut, RoleError
+from swarmbus.events import to_json
 from swarmbus.frozen import FrozenDict
 from swarmbus.models import ScriptedModel, call
 
@@ -408,6 +412,45 @@ async def test_time_chance_and_ids_are_the_same_at_every_attempt() -> None:
     assert len({seen[0][1], seen[0][4]}) == len({seen[0][2], seen[0][3]}) == 2
 
 
+@pytest.mark.parametrize("shown", ["asked", "done", "published", "question"])
+async def test_the_time_is_kept_before_anything_shows_that_depends_on_it(shown: str) -> None:
+    clock, journal, model = FakeClock(), MemoryJournal(), ScriptedModel(["fine"])
+
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext[WorkSeen]) -> WorkDone:
+            async def act() -> None:
+                effects.append(ctx.attempt)
+
+            now = str(ctx.now())
+            if shown == "asked":
+                await ctx.ask(now)
+            elif shown == "done":
+                await ctx.once(now, act)
+            elif shown == "published":
+                await ctx.publish(WorkSeen(text=now))
+            else:
+                await ctx.ask_person(now, reply=str)
+            await anyio.sleep_forever()
+            return WorkDone()
+
+    effects: list[int] = []
+    for process in range(2):
+        async with worker_swarm(Worker(), SEEN, model=model, journal=journal, clock=clock).open(grace=0) as live:
+            run = await (live.resume("r") if journal.records else live.submit(WorkGiven(), run_id="r"))
+            await anyio.wait_all_tasks_blocked()
+            for question in tuple(run.questions) if process else ():
+                await run.answer(question, "yes")
+                await anyio.wait_all_tasks_blocked()
+        del journal.records["r"][-1]  # as if the process had died
+        await clock.advance(60)
+    kept = [json.loads(record)["record"] for record in journal.records["r"]]
+    shows = {"asked": len(model.requests), "done": len(effects)}.get(
+        shown, kept.count(shown.replace("question", "asked"))
+    )
+    assert shows == 1
+
+
 async def test_ids_and_chance_under_a_key_do_not_depend_on_the_order_of_calls() -> None:
     seen: list[dict[str, tuple[Any, ...]]] = []
 
@@ -423,6 +466,29 @@ async def test_ids_and_chance_under_a_key_do_not_depend_on_the_order_of_calls() 
     await run(Worker())
     assert seen[0] == seen[1]
     assert len({value for values in seen[0].values() for value in values}) == 9
+
+
+async def test_a_commit_that_comes_too_late_has_nothing_paid_for_again() -> None:
+    clock, model = FakeClock(), ScriptedModel(["paid"])
+
+    class Slow(MemoryJournal):
+        async def append(self, run_id: str, record: bytes) -> None:
+            if b'"now"' in record and clock.monotonic() < 10:
+                await clock.sleep_until(30)
+            await super().append(run_id, record)
+
+    class Worker(Role):
+        @on(timeout=10, retry=Retry(delay=60, on=(HandlerTimedOut,)))
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            answer = await ctx.ask("?")
+            ctx.now()  # is kept with the commit
+            return WorkDone(text=answer)
+
+    async with worker_swarm(Worker(), model=model, journal=Slow(), clock=clock).open(grace=1) as live:
+        run = await live.submit(WorkGiven())
+        await clock.advance(200)
+        result = await run.result()
+    assert (result.output.text, len(model.requests)) == ("paid", 1)
 
 
 async def test_a_recorded_call_that_is_not_asked_for_again_is_a_warning() -> None:
@@ -481,16 +547,42 @@ async def test_what_was_published_early_is_matched_by_content_and_not_repeated()
     assert (seen, warnings) == (["a", "b", "a"], ())
 
 
+@dataclass(frozen=True)
+class Pair:
+    numbers: frozenset[int]
+
+
+class Triple(BaseModel, frozen=True):
+    all_numbers: frozenset[int]
+
+
 class Counted(Event):
-    counts: FrozenDict[str, int]
+    counts: FrozenDict[int, int] | FrozenDict[str, frozenset[int]] | frozenset[int] | tuple[frozenset[int], ...] | None
+    pair: Pair | Triple | None = None
 
 
-async def test_what_was_published_early_is_matched_whatever_the_order_of_its_entries() -> None:
+@pytest.mark.parametrize(
+    "counted",
+    [
+        lambda numbers: Counted(counts=FrozenDict(dict.fromkeys(numbers, 1))),
+        lambda numbers: Counted(counts=FrozenDict({"a": frozenset(numbers)})),
+        lambda numbers: Counted(counts=frozenset(numbers)),
+        lambda numbers: Counted(counts=(frozenset(numbers),)),
+        lambda numbers: Counted(counts=None, pair=Pair(frozenset(numbers))),
+        lambda numbers: Counted(counts=None, pair=Triple(all_numbers=frozenset(numbers))),
+    ],
+    ids=["a map", "a set in a map", "a set", "a set in a tuple", "a set in a dataclass", "a set in a model"],
+)
+async def test_what_was_published_early_is_matched_whatever_the_order_of_its_entries(
+    counted: Callable[[tuple[int, int]], Counted],
+) -> None:
+    first, second = counted((0, 8)), counted((8, 0))  # which are written in the order they came in
+    assert (first == second, to_json(first) == to_json(second)) == (True, False)
+
     class Worker(Role):
         @on
         async def work(self, event: WorkGiven, ctx: RoleContext[Counted]) -> WorkDone:
-            names = ("a", "b") if ctx.attempt == 1 else ("b", "a")
-            await ctx.publish(Counted(counts=FrozenDict(dict.fromkeys(names, 1))))
+            await ctx.publish(first if ctx.attempt == 1 else second)
             if ctx.attempt == 1:
                 raise Retryable("again")
             return WorkDone()

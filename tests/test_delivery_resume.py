@@ -9,11 +9,12 @@ import anyio
 import pytest
 
 from support.clock import FakeClock
-from support.jobs import JobGiven, PieceDone, WorkDone, WorkGiven, WorkSeen, gatherer, job_swarm, worker_swarm
+from support.jobs import JobDone, JobGiven, PieceDone, WorkDone, WorkGiven, WorkSeen, gatherer, job_swarm, worker_swarm
 from swarmbus import (
     CLIENT,
     SYSTEM,
     Budget,
+    EventTable,
     HandlerFailed,
     LimitReached,
     Retry,
@@ -24,15 +25,17 @@ from swarmbus import (
     RunFailed,
     RunStalled,
     RunTimedOut,
+    Swarm,
     on,
 )
 from swarmbus.delivery.journal import MemoryJournal
+from swarmbus.live_swarm import OPEN_ITEMS
 from swarmbus.models import ScriptedModel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from swarmbus import Run, Swarm
+    from swarmbus import Run
 
 
 class Napper(Role):
@@ -238,6 +241,26 @@ async def test_what_went_on_after_the_failure_is_not_done_again() -> None:
     assert seen == ["noted"]
 
 
+async def test_two_failures_at_the_same_time_are_both_tried_again() -> None:
+    class Slow(MemoryJournal):
+        async def append(self, run_id: str, record: bytes) -> None:
+            if b'"failed"' in record:
+                await go.wait()
+            await super().append(run_id, record)
+
+    go, worker = anyio.Event(), Faulty(1, 2)
+    swarm = job_swarm(worker.named("worker", concurrency=2), journal=Slow())
+    async with swarm.open() as live:
+        run = await live.submit(JobGiven(pieces=(1, 2)), run_id="r")
+        await anyio.wait_all_tasks_blocked()
+        go.set()
+        with pytest.raises(RunFailed, match="1 is broken"):
+            await run.result()
+    worker.broken.clear()
+    async with swarm.open() as live:
+        assert (await (await live.resume("r")).result()).output.done == (1, 2)
+
+
 async def test_a_failure_that_somebody_was_asked_to_mend_stays() -> None:
     worker = Faulty(2)
 
@@ -300,6 +323,107 @@ async def test_other_ends_are_final(ending: str) -> None:
         with pytest.raises(error):
             await (await live.resume("r")).result()
     assert journal.records["r"] == kept
+
+
+async def crash(swarm: Swarm[Any], journal: MemoryJournal) -> None:
+    """Start a run or go on with it as far as it gets, and let the process die then."""
+    async with swarm.open(grace=0) as live:
+        await (live.resume("r") if await live.bus.keeps("r") else live.submit(WorkGiven(), run_id="r"))
+        await anyio.wait_all_tasks_blocked()
+    assert b'"ended"' in journal.records["r"].pop()
+
+
+class Deadly(Role):
+    """Takes its process down at the first attempts, and fails then as often as it is told to."""
+
+    name = "worker"
+    retry = Retry(attempts=2, delay=20, jitter=0)
+
+    def __init__(self, deaths: int, failures: int = 0) -> None:
+        self.deaths = deaths
+        self.failures = failures
+        self.begun: list[int] = []
+
+    @on
+    async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+        self.begun.append(ctx.attempt)
+        if len(self.begun) <= self.deaths:
+            await anyio.sleep_forever()
+        if len(self.begun) <= self.deaths + self.failures:
+            raise Retryable("again")
+        return WorkDone()
+
+
+async def test_a_delivery_that_three_crashes_took_is_not_tried_a_fourth_time() -> None:
+    journal, worker = MemoryJournal(), Deadly(3)
+    swarm = worker_swarm(worker, journal=journal)
+    for _ in range(3):
+        await crash(swarm, journal)
+    async with swarm.open() as live:
+        with pytest.raises(RunFailed, match="LostToCrash: 3 attempts were lost to crashes") as caught:
+            await (await live.resume("r")).result()
+    assert worker.begun == [1, 2, 3]
+    assert [failure.error_type for failure in caught.value.result.failures] == ["LostToCrash"]
+
+
+async def test_attempts_lost_to_a_crash_are_not_counted_as_tries() -> None:
+    clock, journal, worker = FakeClock(), MemoryJournal(), Deadly(2, failures=1)
+    swarm = worker_swarm(worker, journal=journal, clock=clock)
+    for _ in range(2):
+        await crash(swarm, journal)
+    async with swarm.open() as live:
+        run = await live.resume("r")
+        await clock.advance(20)
+        assert (await run.result()).output == WorkDone()
+    assert worker.begun == [1, 2, 3, 4]
+
+
+async def test_the_pause_before_another_attempt_outlasts_a_crash() -> None:
+    clock, journal, worker = FakeClock(), MemoryJournal(), Deadly(0, failures=1)
+    swarm = worker_swarm(worker, journal=journal, clock=clock)
+    await crash(swarm, journal)
+    await clock.advance(15)
+    async with swarm.open() as live:
+        run = await live.resume("r")
+        await clock.advance(4)
+        assert worker.begun == [1]
+        await clock.advance(1)
+        assert (await run.result()).output == WorkDone()
+    assert worker.begun == [1, 2]
+
+
+async def test_items_that_were_open_before_a_crash_are_counted_among_those_that_may_be() -> None:
+    begun, go = list[int](), anyio.Event()
+
+    class Worker(Role):
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int) -> WorkSeen:
+            begun.append(piece)
+            return WorkSeen(text=str(piece))
+
+    class Checker(Role):
+        @on
+        async def check(self, event: WorkSeen) -> PieceDone:
+            await go.wait()
+            return PieceDone(piece=int(event.text))
+
+    pieces = tuple(range(3 * OPEN_ITEMS))
+    table = EventTable(
+        (CLIENT, JobGiven, ("worker", "gatherer")),
+        ("worker", WorkSeen, "checker"),
+        ("checker", PieceDone, "gatherer"),
+        ("gatherer", JobDone, CLIENT),
+        result=JobDone,
+    )
+    swarm = Swarm(Worker(), gatherer(), Checker(), table=table, journal=MemoryJournal())
+    for _ in range(2):
+        async with swarm.open(grace=0) as live:
+            await (live.resume("r") if begun else live.submit(JobGiven(pieces=pieces), run_id="r"))
+            await anyio.wait_all_tasks_blocked()
+        assert begun == list(range(OPEN_ITEMS))
+    go.set()
+    async with swarm.open() as live:
+        assert (await (await live.resume("r")).result()).output.done == pieces
 
 
 async def test_attempts_that_a_drain_cut_are_neither_lost_to_a_crash_nor_counted_as_tries() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import anyio
 import pytest
 
-from support.jobs import JobGiven, PieceDone, WorkDone, WorkGiven, gatherer, job_swarm, started, worker_swarm
-from swarmbus import Retry, Retryable, Role, RoleContext, on
+from support.jobs import JobGiven, PieceDone, WorkDone, WorkGiven, gatherer, job_swarm, worker_swarm
+from swarmbus import Retry, Retryable, Role, RoleContext, Swarm, on
 from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.messages import Message, UserMessage
 from swarmbus.models import ScriptedModel
@@ -52,8 +52,12 @@ def asked(model: ScriptedModel) -> list[list[Any]]:
     return [[message.content for message in request.messages] for request in model.requests]
 
 
-def copied(journal: MemoryJournal) -> MemoryJournal:
-    return MemoryJournal({run: list(records) for run, records in journal.records.items()})
+async def left_by_a_crash(swarm: Swarm[Any], pieces: tuple[int, ...], journal: MemoryJournal) -> MemoryJournal:
+    """Begin a run that halts, and return the records that the end of its process would leave."""
+    async with swarm.open(grace=0) as live:
+        await live.submit(JobGiven(pieces=pieces), run_id="r")
+        await anyio.wait_all_tasks_blocked()
+        return MemoryJournal({run: list(records) for run, records in journal.records.items()})
 
 
 async def test_each_delivery_goes_on_from_those_before() -> None:
@@ -117,8 +121,7 @@ async def test_a_question_with_settings_is_remembered_and_one_with_a_history_is_
 @pytest.mark.parametrize("grace", [0, 10], ids=["cut", "drained"])
 async def test_a_resumed_run_remembers_what_was_committed(grace: float) -> None:
     journal, model = MemoryJournal(), replies(4)
-    async with started(job_swarm(Halting(), model=model, journal=journal), JobGiven(pieces=(1, 2, 3, 4)), run_id="r"):
-        kept = copied(journal)  # as a crash leaves it
+    kept = await left_by_a_crash(job_swarm(Halting(), model=model, journal=journal), (1, 2, 3, 4), journal)
     async with job_swarm(Rememberer(), model=model, journal=kept).open(grace=grace) as live:
         result = await (await live.resume("r")).result()
     assert result.output.done == (1, 2, 3, 4)
@@ -141,15 +144,32 @@ async def test_a_history_that_a_hook_replaced_is_remembered_as_it_was_left() -> 
             return PieceDone(piece=answer)
 
     journal, model = MemoryJournal(), ScriptedModel(["one", 1, 2, 3, 4])
-    swarm = job_swarm(Forgetful(), model=model, journal=journal)
-    async with started(swarm, JobGiven(pieces=(1, 2, 3)), run_id="r"):
-        kept = copied(journal)
+    kept = await left_by_a_crash(job_swarm(Forgetful(), model=model, journal=journal), (1, 2, 3), journal)
     before = asked(model)[-1]
     async with job_swarm(Forgetful(), model=(again := ScriptedModel([3])), journal=kept).open(grace=0) as live:
         await live.resume("r")
         await anyio.wait_all_tasks_blocked()
     assert before[0] == "summary"
     assert again.requests == []  # it asked the very same, and found the reply
+
+
+async def test_what_came_too_late_to_count_is_not_remembered() -> None:
+    class Failing(Rememberer):
+        name = "worker"
+
+        async def after(self, piece: int, ctx: RoleContext) -> None:
+            if ctx.attempt == 1:
+                raise Retryable("after it was paid for")
+
+    journal = MemoryJournal()
+    await job_swarm(Failing(), model=replies(1), journal=journal).run(JobGiven(pieces=(1,)), run_id="r")
+    submitted, started, asked_, failed, _, noted, committed, *_ = journal.records["r"]
+    late = committed.replace(b'"attempt":2', b'"attempt":1')
+    assert [b'"history"' in noted, late != committed] == [True, True]
+    kept = MemoryJournal({"r": [submitted, started, asked_, noted, failed, late]})
+    async with job_swarm(Rememberer(), model=ScriptedModel([]), journal=kept).open() as live:
+        result = await (await live.resume("r")).result()
+    assert (result.output.done, result.usage.calls) == ((1,), 1)
 
 
 async def test_what_an_attempt_noted_before_a_crash_counts_once() -> None:

@@ -228,8 +228,9 @@ class Bus:
     def _apply(self, run: RunState, record: Record) -> Effects | None:
         if run.ledger.ended is not None:
             return None
-        run.calls.follow(record)
         effects = run.ledger.apply(record)
+        if not effects.ignored:
+            run.calls.follow(record)
         self._carry_out(run, effects)
         if not self._attended and (run.ledger.questions or run.ledger.quiet):
             self._stop_waiting(run)

@@ -83,9 +83,11 @@ def _was_down(run: RunState, previous: Record, record: Record) -> bool:
 
 def _apply(run: RunState, record: Record) -> None:
     calls = run.calls.of(record.delivery) if isinstance(record, Committed) else None
-    run.calls.follow(record)
     effects = run.ledger.apply(record)
-    if calls and isinstance(record, Committed) and not effects.ignored and run.host is not None:
+    if effects.ignored:
+        return
+    run.calls.follow(record)
+    if calls and isinstance(record, Committed) and run.host is not None:
         run.host.committed(run.ledger.topology.handlers[record.delivery[1]].role, calls)
     for gone in effects.cancelled:
         if isinstance(gone, Delivery):
