@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import stat
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,6 +95,32 @@ def test_a_pipe_that_nobody_reads_holds_nothing_up(folder: Path, capsys: pytest.
         write_file(folder / "pipe.dot", "text")
     assert graph("-o", "pipe.dot") == 1
     assert "error: pipe.dot can't be written: nobody reads it" in capsys.readouterr().err
+
+
+def test_a_pipe_whose_reader_does_not_read_is_given_up(folder: Path) -> None:
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with pytest.raises(WriteError, match=r"pipe can't be written: its reader has read nothing for 0\.05 seconds"):
+        write_file(pipe, "x" * 10_000_000, patience=0.05)
+    os.close(reader)
+
+
+def test_a_pipe_that_is_read_bit_by_bit_takes_all(folder: Path) -> None:
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(reader, True)
+    writer = threading.Thread(target=write_file, args=(pipe, "x" * 1_000_000))
+    held = os.open(pipe, os.O_WRONLY)
+    writer.start()
+    read = b""
+    while len(read) < 1_000_000:
+        read += os.read(reader, 5000)
+    writer.join()
+    os.close(held)
+    os.close(reader)
+    assert read == b"x" * 1_000_000
 
 
 def test_a_pipe_with_the_name_of_a_target_is_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -35,8 +36,17 @@ def unwritable(path: Path) -> str:
     return ""
 
 
-def write_file(path: Path, text: str) -> None:
+PATIENCE = 30.0
+"""Seconds for which a pipe that is open may take nothing."""
+
+
+def write_file(path: Path, text: str, *, patience: float = PATIENCE) -> None:
     """Write text as UTF-8. A file that was there stays as it was until all of the text is on the disk.
+
+    Args:
+        path: the file, or a device or pipe.
+        text: all that it is to hold.
+        patience: seconds for which a pipe may take nothing.
 
     Raises:
         WriteError: the text can't be written.
@@ -44,7 +54,7 @@ def write_file(path: Path, text: str) -> None:
     data = text.encode("utf-8", "backslashreplace")
     try:
         if path.exists() and not path.is_file():  # a device or a pipe, which can't be replaced
-            _write_into(path, data)
+            _write_into(path, data, patience)
             return
         target = Path(os.path.realpath(path))  # a link stays a link
         if os.access(target.parent, os.W_OK):
@@ -55,16 +65,32 @@ def write_file(path: Path, text: str) -> None:
         raise WriteError.of(path, error) from error
 
 
-def _write_into(path: Path, data: bytes) -> None:
+def _write_into(path: Path, data: bytes, patience: float) -> None:
     """Write to what is not replaced; a pipe that nobody reads is an error, as there may never be anybody."""
     try:
         number = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
         raise OSError(error.errno, "nobody reads it") if error.errno == errno.ENXIO else error from error
-    with open(number, "wb") as file:  # noqa: PTH123  # it is open already
-        if hasattr(os, "O_NONBLOCK"):
-            os.set_blocking(number, True)
-        file.write(data)
+    try:
+        rest = memoryview(data)
+        while rest:
+            if not _takes_more(number, patience):
+                raise OSError(errno.ETIMEDOUT, f"its reader has read nothing for {patience:g} seconds")
+            rest = rest[os.write(number, rest) :]
+    finally:
+        os.close(number)
+
+
+def _takes_more(number: int, patience: float) -> bool:
+    """Wait until a pipe has room; one that is standard output may be read as slowly as that."""
+    if not hasattr(select, "poll"):
+        return True
+    waiting = select.poll()
+    waiting.register(number, select.POLLOUT)
+    with suppress(OSError):  # it may be closed
+        if os.path.samestat(os.fstat(number), os.fstat(1)):
+            return bool(waiting.poll())
+    return bool(waiting.poll(patience * 1000))
 
 
 def _replace(target: Path, data: bytes) -> None:
