@@ -6,8 +6,11 @@ another attempt of the same delivery uses it again instead of paying for it agai
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from pydantic_core import to_jsonable_python
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,3 +61,16 @@ class NoCallLog:
 
     async def record(self, call: CallRecord) -> None:
         """Forget the call."""
+
+
+def as_recorded(value: Any) -> Any:
+    """Return a value as a record brings it back: as plain data that JSON can hold.
+
+    Raises:
+        ValueError: JSON can't hold it.
+    """
+    try:
+        text = json.dumps(to_jsonable_python(value), ensure_ascii=False, allow_nan=False)
+        return json.loads(text.encode())
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import json
 from contextvars import ContextVar
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from pydantic_core import to_jsonable_python
 
-from swarmbus.calls import CallRecord
+from swarmbus.calls import CallRecord, as_recorded
 from swarmbus.errors import RoleError
 from swarmbus.text import error_text
 from swarmbus.threads import call_in_thread
@@ -76,7 +74,6 @@ async def _take(effect: Effect, calls: CallLog, key: str, function: Callable[[],
 def _record(key: str, made: Any) -> CallRecord:
     """Return the record of an effect, with its value as JSON gives it back, or with why JSON can't hold that."""
     try:
-        text = json.dumps(to_jsonable_python(made), ensure_ascii=False, allow_nan=False)
-        return CallRecord("once", key, json.loads(text.encode()), {})
+        return CallRecord("once", key, as_recorded(made), {})
     except Exception as error:  # noqa: BLE001  # whatever hinders it, the effect took place
         return CallRecord("once_lost", key, error_text(error), {})

@@ -200,6 +200,7 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
 
         Raises:
             TypeError: an argument of the wrong type.
+            ValueError: JSON can't hold the question.
         """
         require("ctx.ask_person({})", question, (str, BaseModel), "a text or a model")
         output_for(reply, "ctx.ask_person(..., reply={})")

@@ -50,6 +50,17 @@ def clean_event(event: E) -> tuple[E, int]:
     return _clean(event)
 
 
+def clean_plain(value: Any) -> Any:
+    """Return plain data (texts, numbers, lists and dicts of them) with all its text cleaned."""
+    if isinstance(value, str):
+        return clean_text(value)[0]
+    if isinstance(value, list):
+        return [clean_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {clean_plain(key): clean_plain(item) for key, item in value.items()}
+    return value
+
+
 def replaced_note(event: Event, count: int) -> str:
     """Say how many characters were replaced in an event."""
     replaced = (

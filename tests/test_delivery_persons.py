@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from contextlib import suppress
 from functools import partial
@@ -35,6 +36,7 @@ from swarmbus import (
     Role,
     RoleContext,
     Run,
+    RunFailed,
     RunStopped,
     RunTimedOut,
     Swarm,
@@ -43,7 +45,7 @@ from swarmbus import (
     tool,
 )
 from swarmbus.delivery.journal import MemoryJournal
-from swarmbus.errors import QuestionError, RecordError
+from swarmbus.errors import QuestionError
 from swarmbus.messages import ToolCall, ToolMessage
 from swarmbus.models import ScriptedModel, call
 
@@ -55,6 +57,10 @@ class Approval(BaseModel, frozen=True):
 
 class Question(BaseModel, frozen=True):
     text: str
+
+
+class Odd(BaseModel, frozen=True):
+    number: float
 
 
 class Approved(Event):
@@ -118,12 +124,50 @@ async def test_an_answer_is_read_once(given: Any) -> None:
         assert (await run.result()).output.text == "2"
 
 
-async def test_an_answer_that_no_record_can_hold_is_refused() -> None:
-    async with started(worker_swarm(Asker()), WorkGiven()) as (_, run):
+journals = pytest.mark.parametrize("journal", [None, MemoryJournal()], ids=["no journal", "journal"])
+
+
+@journals
+@pytest.mark.parametrize("answer", [object(), math.nan, 10**5000, b"\xff"], ids=["object", "nan", "huge", "bytes"])
+async def test_an_answer_that_no_record_can_hold_is_refused(answer: Any, journal: MemoryJournal | None) -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            return WorkDone(text=str(await ctx.ask_person("How many?", reply=float)))
+
+    async with started(worker_swarm(Worker(), journal=journal), WorkGiven()) as (_, run):
         with pytest.raises(QuestionError, match="can't be recorded"):
-            await run.answer(question_of(run), object())
-        await run.answer(question_of(run), {"granted": True})
-        assert (await run.result()).output.text == "True by nobody"
+            await run.answer(question_of(run), answer)
+        await run.answer(question_of(run), 2)
+        assert (await run.result()).output.text == "2.0"
+
+
+@journals
+async def test_what_no_text_can_hold_is_replaced_in_question_and_answer(journal: MemoryJournal | None) -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            first = await ctx.ask_person("caf\udce9?", reply=str)
+            return WorkDone(text=first + str(await ctx.ask_person(Question(text="caf\udce9?"), reply=list[str])))
+
+    async with started(worker_swarm(Worker(), journal=journal), WorkGiven()) as (_, run):
+        assert run.questions[question_of(run)]["question"] == "caf\ufffd?"
+        await run.answer(question_of(run), "\ud800")
+        await anyio.wait_all_tasks_blocked()
+        assert run.questions[question_of(run)]["question"] == {"text": "caf\ufffd?"}
+        await run.answer(question_of(run), ["\ud800"])
+        assert (await run.result()).output.text == "\ufffd['\ufffd']"
+
+
+@journals
+async def test_a_question_that_no_record_can_hold_fails_the_handler(journal: MemoryJournal | None) -> None:
+    class Worker(Role):
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            return WorkDone(text=await ctx.ask_person(Odd(number=math.nan), reply=str))
+
+    with pytest.raises(RunFailed, match=r"ctx\.ask_person\(Odd\(number=nan\), \.\.\.\) can't be recorded"):
+        await worker_swarm(Worker(), journal=journal).run(WorkGiven())
 
 
 async def test_a_second_answer_and_an_unknown_question_are_refused() -> None:
@@ -432,14 +476,14 @@ async def test_where_a_question_can_not_be_kept_the_next_task_asks_its_own() -> 
     class Worker(Role):
         @on
         async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
-            async def ask(text: str) -> None:
-                with suppress(RecordError):
-                    got.append(await ctx.ask_person(text, reply=str))
+            async def ask(question: str | Odd) -> None:
+                with suppress(ValueError):
+                    got.append(await ctx.ask_person(question, reply=str))
 
             got: list[str] = []
             async with anyio.create_task_group() as tasks:
-                for text in ("\ud800", "well?"):
-                    tasks.start_soon(ask, text)
+                for question in (Odd(number=math.nan), "well?"):
+                    tasks.start_soon(ask, question)
             return WorkDone(text=", ".join(got))
 
     async with started(worker_swarm(Worker(), journal=MemoryJournal()), WorkGiven()) as (_, run):
