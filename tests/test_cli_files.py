@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import resource
 import stat
+import subprocess
+import tempfile
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,6 +79,72 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_beside_it(folder: Path) -> 
         write_file(path, "x" * 10_000)
     assert path.read_text() == "old"
     assert list(folder.iterdir()) == [path]
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A report of root's that all may write, in a folder that all reach."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.md"
+        path.write_text("a much longer text than the new one")
+        path.chmod(0o666)
+        yield path
+
+
+@contextmanager
+def somebody_else() -> Iterator[None]:
+    os.setresuid(65534, 65534, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+
+
+@as_root
+@pytest.mark.parametrize("mode", [0o1777, 0o755], ids=["sticky folder", "folder of another"])
+def test_a_file_that_may_not_be_replaced_is_written_into(mode: int, shared: Path) -> None:
+    shared.parent.chmod(mode)
+    before = shared.stat()
+    with somebody_else():
+        assert unwritable(shared) == ""
+        write_file(shared, "new")
+    assert (shared.read_text(), shared.stat().st_ino) == ("new", before.st_ino)
+    assert list(shared.parent.iterdir()) == [shared]
+
+
+@as_root
+@pytest.mark.parametrize("mode", [0o1777, 0o755], ids=["sticky folder", "folder of another"])
+def test_a_full_disk_leaves_a_file_that_may_not_be_replaced(mode: int, shared: Path) -> None:
+    shared.parent.chmod(mode)
+    before = shared.read_text()
+    with somebody_else(), full_disk(100), pytest.raises(WriteError, match="File too large"):
+        write_file(shared, "x" * 10_000)
+    assert shared.read_text() == before
+    assert list(shared.parent.iterdir()) == [shared]
+
+
+@as_root
+def test_a_file_of_anothers_in_a_sticky_folder_is_refused_before_the_work(shared: Path) -> None:
+    shared.parent.chmod(0o1777)
+    shared.chmod(0o644)
+    with somebody_else():
+        assert unwritable(shared) == f"no permission to write {shared}"
+
+
+@as_root
+def test_a_file_that_is_mounted_is_written_into(folder: Path) -> None:
+    (folder / "outside").write_text("old")
+    (folder / "report.md").touch()
+    if subprocess.run(["mount", "--bind", "outside", "report.md"], check=False, capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        write_file(folder / "report.md", "new")
+    finally:
+        subprocess.run(["umount", "report.md"], check=True)
+    assert (folder / "outside").read_text() == "new"
 
 
 def test_a_pipe_is_written_to_and_stays(folder: Path) -> None:

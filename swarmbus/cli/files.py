@@ -8,6 +8,10 @@ import select
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from io import FileIO
 
 
 class WriteError(OSError):
@@ -36,12 +40,15 @@ def unwritable(path: Path) -> str:
     return ""
 
 
+_STAYS = (errno.EBUSY, errno.EPERM, errno.EACCES)
+"""The errors where a file can't be replaced that may be written: it is mounted, or another's in a sticky folder."""
+
 PATIENCE = 30.0
 """Seconds for which a pipe that is open may take nothing."""
 
 
 def write_file(path: Path, text: str, *, patience: float = PATIENCE) -> None:
-    """Write text as UTF-8. A file that was there stays as it was until all of the text is on the disk.
+    """Write text as UTF-8. A file that was there keeps what it held where the text can't be written whole.
 
     Args:
         path: the file, or a device or pipe.
@@ -57,10 +64,8 @@ def write_file(path: Path, text: str, *, patience: float = PATIENCE) -> None:
             _write_into(path, data, patience)
             return
         target = Path(os.path.realpath(path))  # a link stays a link
-        if os.access(target.parent, os.W_OK):
-            _replace(target, data)
-        else:  # the file may be written, but none beside it
-            target.write_bytes(data)
+        if not os.access(target.parent, os.W_OK) or not _replaced(target, data):
+            _overwrite(target, data)
     except OSError as error:
         raise WriteError.of(path, error) from error
 
@@ -93,7 +98,8 @@ def _takes_more(number: int, patience: float) -> bool:
     return bool(waiting.poll(patience * 1000))
 
 
-def _replace(target: Path, data: bytes) -> None:
+def _replaced(target: Path, data: bytes) -> bool:
+    """Put a new file in the place of an old one, unless that has to stay where it is."""
     beside = target.with_name(f".swarmbus-{os.urandom(8).hex()}")
     try:
         with beside.open("xb") as file:
@@ -102,10 +108,37 @@ def _replace(target: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         if target.exists():
             _liken(beside, target.stat())
-        beside.replace(target)
+        try:
+            beside.replace(target)
+        except OSError as error:
+            if error.errno not in _STAYS or not target.is_file():
+                raise
+            beside.unlink()
+            return False
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+    return True
+
+
+def _overwrite(target: Path, data: bytes) -> None:
+    """Write into the old file, which gets back what it held where the disk does not take all of the new text."""
+    with target.open("r+b", buffering=0) as file:
+        before = file.read()
+        try:
+            _put(file, data)
+        except BaseException:
+            _put(file, before)  # into the space that it has
+            raise
+
+
+def _put(file: FileIO, data: bytes) -> None:
+    file.seek(0)
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) or 0 :]
+    file.truncate()
+    os.fsync(file.fileno())
 
 
 def _liken(path: Path, before: os.stat_result) -> None:
