@@ -56,6 +56,41 @@ if TYPE_CHECKING:
 ONE_ATTEMPT = Retry(attempts=1)
 
 
+class CountingClock(FakeClock):
+    """Counts how often it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    def monotonic(self) -> float:
+        self.asked += 1
+        return super().monotonic()
+
+
+async def test_many_time_limits_that_end_in_any_order_are_looked_after_in_few_steps() -> None:
+    clock, count = CountingClock(), 16
+
+    class Worker(Role):
+        concurrency = count
+        timeout = 100.0
+
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int, ctx: RoleContext) -> PieceDone:
+            await clock.sleep_until(count - piece)
+            ctx.progress()  # so that those begun first have the latest limit
+            await anyio.sleep_forever()
+            return PieceDone(piece=piece)
+
+    swarm = job_swarm(Worker(), gatherer(partial="proceed"), clock=clock, retry=ONE_ATTEMPT)
+    async with started(swarm, JobGiven(pieces=tuple(range(count)))) as (_, run):
+        await clock.advance(100)
+        before = clock.asked
+        await clock.advance(count)
+        assert clock.asked - before < 20 * count
+        assert (await run.result()).output.failed == tuple(range(count))
+
+
 class Sleeper(Role):
     """Never comes back."""
 

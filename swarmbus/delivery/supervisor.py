@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from swarmbus.delivery.clock import Clock
     from swarmbus.delivery.deliveries import Delivery
     from swarmbus.delivery.runs import RunState
-    from swarmbus.delivery.timekeeper import Timekeeper
+    from swarmbus.delivery.timekeeper import Alarm, Timekeeper
     from swarmbus.delivery.transports.base import Slot, Transport
     from swarmbus.handlers import Retry
     from swarmbus.records import Routes
@@ -77,7 +77,8 @@ class Supervisor:
         self._timekeeper = timekeeper
         self._transport = transport
         self._write = port.write
-        self._next_check = float("inf")
+        self._next_check = math.inf
+        self._alarm: Alarm | None = None
 
     async def work(self, slot: Slot, run: RunState, delivery: Delivery) -> None:
         """Try a delivery once."""
@@ -178,15 +179,16 @@ class Supervisor:
         await self._write(run, Failed(self._clock.time(), delivery.key, attempt.number, info, retry_at, error))
 
     async def _check_attempts(self) -> None:
-        now = self._clock.monotonic()
-        self._next_check = float("inf")
+        now, later = self._clock.monotonic(), math.inf
+        self._next_check, self._alarm = math.inf, None
         for slot in self._transport.slots():
             if slot.deadline > now:
-                self.watch(slot.deadline)
+                later = min(later, slot.deadline)
             elif slot.stopped is None:
                 slot.stop("timed_out", self._gone())
             else:
                 await self._give_up_on(slot)
+        self.watch(later)
 
     async def _give_up_on(self, slot: Slot) -> None:
         """Go on without an attempt that neither ends nor heeds being stopped; what it still brings is not wanted."""
@@ -206,7 +208,9 @@ class Supervisor:
         return gone
 
     def watch(self, deadline: float) -> None:
-        """Look at all attempts once the clock has come to a time in its monotonic seconds."""
+        """Look at all attempts once the clock has come to a time in its monotonic seconds, or before."""
         if deadline < self._next_check:
+            if self._alarm is not None:  # else each would set others when it comes due, more and more of them
+                self._alarm.cancel()
             self._next_check = deadline
-            self._timekeeper.call_at(deadline, self._check_attempts)
+            self._alarm = self._timekeeper.call_at(deadline, self._check_attempts)

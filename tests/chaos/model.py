@@ -150,7 +150,9 @@ class Judged:
         """Each error of a delivery that still counted was told; of one in a thread the loop may hear too late."""
         run = self.run
         told_nobody = {
-            ident: text for ident, text in run.raised.items() if run.naive.finished or not run.in_thread(ident)
+            ident: text
+            for ident, text in run.raised.items()
+            if not run.in_thread(ident) or (run.naive.finished and ident not in run.doomed)
         }
         if told_nobody:
             run.fault(f"was never told of {told_nobody}")

@@ -97,7 +97,7 @@ class Play:
                     await self.all_over.wait()
                     group.cancel_scope.cancel()
         except* (Hang, TimeoutError) as hangs:
-            first.faults.append(f"hang: {hangs.exceptions[0]!r}")
+            first.faults.append(f"hang: {hangs.exceptions[0]!r} at {self.clock.stamp()}: {self._going_on()}")
         finally:
             self.cast.let_go(float("inf"))
         if not first.faults:
