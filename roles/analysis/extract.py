@@ -7,23 +7,35 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from roles.analysis.archives import damaged_parts, is_hollow
+from roles.analysis.content import Content
 from roles.analysis.decoding import decode, replace_unusable
 from roles.analysis.html import text_of_html
-from roles.analysis.kinds import DOCX, HTML, MAIL, ODS, PDF, SLIDES, SPREADSHEETS, XLSX, ZIPPED, kind_of, named
+from roles.analysis.kinds import (
+    DOCX,
+    HTML,
+    MAIL,
+    ODS,
+    PDF,
+    SLIDES,
+    SPREADSHEETS,
+    XLSX,
+    ZIPPED,
+    Kind,
+    kind_of,
+    named,
+)
 from roles.analysis.sheets import compact, sheet_starts
 from roles.analysis.word import read_docx
+from roles.analysis.workbook import read_xlsx
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kreuzberg import ExtractionResult
 
-    from roles.analysis.content import Content
-    from roles.analysis.kinds import Kind
 
 Status = Literal["read", "partial", "empty", "encrypted", "no_text", "timed_out", "failed", "duplicate"]
 
@@ -37,6 +49,8 @@ _UNREADY = re.compile(r"initialization failed[^:]*: (.*)", re.DOTALL)
 """How the library says that a part of its own can't be loaded, which is no fault of the file's."""
 _INLINE = ["a", "abbr", "b", "cite", "code", "del", "em", "i", "kbd", "mark", "q", "s", "samp", "span", "strong", "u"]
 """HTML inside mails and books: what these mark is read without the mark."""
+_READERS: dict[Kind, Callable[[bytes], Content]] = {DOCX: read_docx, XLSX: read_xlsx}
+"""The kinds of which the library would lose something in silence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +91,8 @@ def extract(data: bytes, suffix: str) -> Extract:
         read = _own_text(data)
     elif kind is HTML:
         read = _page(data)
-    elif kind is DOCX:
-        read = _with_damage(_read(read_docx, data, kind), data, kind)
+    elif kind in _READERS:
+        read = _with_damage(_read(_READERS[kind], data, kind), data, kind)
     elif kind.family == "extracted":
         read = _with_damage(_extracted(data, kind), data, kind)
     else:
@@ -206,7 +220,7 @@ def _workbook(result: ExtractionResult, data: bytes, kind: Kind) -> Extract:
     """Read a spreadsheet again with its rows moved together where the library has left out a sheet that holds some."""
     names = result.metadata.get("sheet_names", [])
     filled = 0
-    if kind in (XLSX, ODS) and len(_shown(result)) < len(names):
+    if kind is ODS and len(_shown(result)) < len(names):
         try:
             compacted = compact(data)
         except ValueError:  # nobody can tell whether there is more

@@ -45,6 +45,7 @@ RTF = Kind("extracted", "RTF", "application/rtf", (".rtf",))
 DOCX = Kind("extracted", "DOCX", _OFFICE + "wordprocessingml.document", (".docx", ".docm", ".dotx"))
 PPTX = Kind("extracted", "PPTX", _OFFICE + "presentationml.presentation", (".pptx", ".pptm", ".ppsx"))
 XLSX = Kind("extracted", "XLSX", _OFFICE + "spreadsheetml.sheet", (".xlsx", ".xlsm", ".xltx"))
+XLSB = Kind("extracted", "XLSB", "application/vnd.ms-excel.sheet.binary.macroEnabled.12", (".xlsb",))
 ODT = Kind("extracted", "ODT", _OPENDOCUMENT + "text", (".odt",))
 ODS = Kind("extracted", "ODS", _OPENDOCUMENT + "spreadsheet", (".ods",))
 ODP = Kind("extracted", "ODP", _OPENDOCUMENT + "presentation", (".odp",))
@@ -58,8 +59,8 @@ IMAGE = Kind("image", "picture")
 ARCHIVE = Kind("archive", "archive")
 UNKNOWN = Kind("unknown", "binary data")
 
-NAMED = (HTML, PDF, MAIL, RTF, DOCX, PPTX, XLSX, ODT, ODS, ODP, EPUB, DOC, PPT, XLS, MSG)
-SPREADSHEETS = (XLSX, XLS, ODS)
+NAMED = (HTML, PDF, MAIL, RTF, DOCX, PPTX, XLSX, XLSB, ODT, ODS, ODP, EPUB, DOC, PPT, XLS, MSG)
+SPREADSHEETS = (XLSX, XLSB, XLS, ODS)
 SLIDES = (PPTX,)
 LINED = (".csv", ".tsv", ".log", ".jsonl", ".ndjson", *(end for kind in SPREADSHEETS for end in kind.suffixes))
 """Endings of files in which each line stands for itself."""
@@ -81,9 +82,9 @@ _SIGNATURES: tuple[tuple[bytes, Kind], ...] = (
     (b"Rar!", ARCHIVE),
     (b"(\xb5/\xfd", ARCHIVE),
 )
-ZIPPED = (DOCX, PPTX, XLSX, ODT, ODS, ODP, EPUB)
+ZIPPED = (DOCX, PPTX, XLSX, XLSB, ODT, ODS, ODP, EPUB)
 
-_ZIP_PARTS = (("word/document", DOCX), ("ppt/presentation", PPTX), ("xl/workbook", XLSX))
+_ZIP_PARTS = (("word/document", DOCX), ("ppt/presentation", PPTX), ("xl/workbook.bin", XLSB), ("xl/workbook", XLSX))
 _ZIP_TYPES = {kind.mime.encode(): kind for kind in (ODT, ODS, ODP, EPUB)}
 _LONGEST_TYPE = 200
 _LONGEST_MANIFEST = 2**20

@@ -68,6 +68,10 @@ class Package:
                     return relation.part
         return expected
 
+    def has(self, part: str) -> bool:
+        """Whether there is a part of this name."""
+        return part.casefold() in self._names
+
     def related(self, part: str) -> tuple[Relation, ...]:
         """Return how a part, or the package itself by the name "", refers to others inside the file.
 
@@ -76,7 +80,7 @@ class Package:
         """
         folder, name = posixpath.split(part)
         listed = posixpath.join(folder, "_rels", f"{name}.rels")
-        if listed.casefold() not in self._names:
+        if not self.has(listed):
             return ()
         found: list[Relation] = []
 
@@ -104,14 +108,15 @@ class Package:
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
         parser.StartDoctypeDeclHandler = _refuse
+        local = _LocalNames()
         if start is not None:
             given = start
             parser.StartElementHandler = lambda tag, attributes: given(
-                _local(tag), {_local(name): value for name, value in attributes.items()}
+                local[tag], {local[name]: value for name, value in attributes.items()}
             )
         if end is not None:
             ended = end
-            parser.EndElementHandler = lambda tag: ended(_local(tag))
+            parser.EndElementHandler = lambda tag: ended(local[tag])
         parser.CharacterDataHandler = text
         try:
             name = self._names[part.casefold()]
@@ -127,8 +132,12 @@ class Package:
             raise ValueError(f"{part}: {error}") from error
 
 
-def _local(name: str) -> str:
-    return name.rpartition(" ")[2]
+class _LocalNames(dict[str, str]):
+    """Names without their namespaces, each made once: there are few names and millions of elements."""
+
+    def __missing__(self, name: str) -> str:
+        local = self[name] = name.rpartition(" ")[2]
+        return local
 
 
 def _refuse(*_: object) -> None:

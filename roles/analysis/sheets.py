@@ -1,4 +1,4 @@
-"""Spreadsheets whose cells lie too far apart for the extraction library, which leaves such a sheet out in silence.
+"""OpenDocument sheets whose cells lie too far apart for the extraction library, which leaves them out in silence.
 
 It moves their rows together, so that the library takes them, and finds where each sheet begins in its text.
 """
@@ -10,7 +10,6 @@ import re
 import zipfile
 from bisect import bisect_left
 from dataclasses import dataclass
-from itertools import count
 from typing import TYPE_CHECKING
 
 from roles.analysis.archives import ZIP_ERRORS
@@ -18,14 +17,10 @@ from roles.analysis.archives import ZIP_ERRORS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_WORKSHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
-_ROW = re.compile(rb"<((?:\w+:)?)row\b[^>]*?(?:/>|>.*?</\1row>)", re.DOTALL)
-_ROW_NUMBER = re.compile(rb'(<(?:\w+:)?(?:row|c)\b[^>]*?\sr=")([A-Z]*)\d+"')
-_CELL_VALUE = re.compile(rb"<(?:\w+:)?(?:v|t)(?:\s[^>]*)?>[^<]")
 _TABLE = re.compile(rb"<table:table\s.*?</table:table>", re.DOTALL)
 _PARAGRAPH = re.compile(rb"<text:p(?:\s[^>]*)?(?<!/)>")
 _HEADING = re.compile(r"^## ", re.MULTILINE)
-_REPEATED = re.compile(rb'\stable:number-rows-repeated="\d{4,}"')
+_REPEATED = re.compile(rb"""\stable:number-rows-repeated=(["'])\d{3,}\1""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +37,7 @@ class Compacted:
 
 
 def compact(data: bytes) -> Compacted:
-    """Return an XLSX or ODS file with its rows moved together; each cell keeps its column and its value.
+    """Return an ODS file with its rows moved together; each cell keeps its column and its value.
 
     Raises:
         ValueError: the file is no archive that can be read.
@@ -53,29 +48,13 @@ def compact(data: bytes) -> Compacted:
         with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(written, "w") as compacted:
             for name in dict.fromkeys(archive.namelist()):
                 content = archive.read(name)
-                if _WORKSHEET.fullmatch(name):
-                    filled += _CELL_VALUE.search(content) is not None
-                    content = _rows_together(content)
-                elif name == "content.xml":
+                if name == "content.xml":
                     filled += sum(_PARAGRAPH.search(table[0]) is not None for table in _TABLE.finditer(content))
                     content = _REPEATED.sub(b"", content)
                 compacted.writestr(name, content)
     except ZIP_ERRORS as error:
         raise ValueError(str(error)) from error
     return Compacted(written.getvalue(), filled)
-
-
-def _rows_together(sheet: bytes) -> bytes:
-    """Number the rows that hold a value from 1, and leave the others out."""
-    numbers = count(1)
-
-    def renumbered(row: re.Match[bytes]) -> bytes:
-        if not _CELL_VALUE.search(row[0]):
-            return b""
-        number = next(numbers)
-        return _ROW_NUMBER.sub(lambda match: b'%s%s%d"' % (match[1], match[2], number), row[0])
-
-    return _ROW.sub(renumbered, sheet)
 
 
 def sheet_starts(text: str, shown: Iterable[int], total: int) -> tuple[int, ...]:
