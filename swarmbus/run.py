@@ -122,13 +122,14 @@ class Run(Generic[R]):
         if self._state.ledger.outcome is None:
             await self._bus.room(None, source.address, event)
         if self._state.ledger.outcome is not None:
-            self._raise(f"run {self.id} is over: {self._state.ledger.outcome.status}")
+            self._raise_over()
         outside = self._state.ledger.outside
         if cause is not None and cause not in outside:
             left = ", ".join(map(str, outside)) or "none"
             raise ValueError(f"send(..., cause={cause}) takes an envelope that left the swarm; those that did: {left}")
         clean, replaced = clean_event(event)
-        await self._bus.send(self._state, clean, source.address, cause)
+        if await self._bus.send(self._state, clean, source.address, cause) is None:
+            self._raise_over()
         if replaced:
             self._state.ledger.warnings.append(replaced_note(event, replaced))
 
@@ -137,13 +138,11 @@ class Run(Generic[R]):
 
         Raises:
             QuestionError: no such question is open, or the answer is not of the type that was asked for.
+            RunEnded: the run is over, as a drained one is whose questions are open again when it is resumed.
         """
         self._at_home("run.answer()")
-        ledger = self._state.ledger
-        if question not in ledger.questions:
-            state = "was answered already" if question in ledger.answered else "is not known"
-            known = ", ".join(ledger.questions) or "none"
-            raise QuestionError(f"question {question!r} of run {self.id} {state}; open questions: {known}")
+        if question not in self._state.ledger.questions:
+            raise self._not_open(question)
         reply = self._state.replies.get(question)
         given = recorded_answer(value)
         if reply is not None:
@@ -151,7 +150,17 @@ class Run(Generic[R]):
                 reply.validate_python(given)  # for now only whether it fits: its value is read where it was asked for
             except ValidationError as error:
                 raise misfit(value, error) from error
-        await self._bus.answer(self._state, question, given)
+        effects = await self._bus.answer(self._state, question, given)
+        if effects is None:
+            self._raise_over(f"; its question {question!r} is open when it is resumed")
+        elif effects.ignored:
+            raise self._not_open(question)
+
+    def _not_open(self, question: str) -> QuestionError:
+        ledger = self._state.ledger
+        state = "was answered already" if question in ledger.answered else "is not known"
+        known = ", ".join(ledger.questions) or "none"
+        return QuestionError(f"question {question!r} of run {self.id} {state}; open questions: {known}")
 
     async def cancel(self, reason: str = "cancelled") -> None:
         """Cancel the run; returns when nothing of it is under way any more."""
@@ -194,6 +203,12 @@ class Run(Generic[R]):
             started=ledger.started_at,
             ended=self._ended_at(),
         )
+
+    def _raise_over(self, advice: str = "") -> None:
+        outcome = self._state.ledger.outcome
+        assert outcome is not None
+        resumable = outcome.status == "stopped"
+        self._raise(f"run {self.id} is over: {outcome.status}{advice if resumable else ''}")
 
     def _raise(self, message: str) -> None:
         outcome = self._state.ledger.outcome

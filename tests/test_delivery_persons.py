@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import anyio
 import anyio.from_thread
+import anyio.lowlevel
 import anyio.to_thread
 import pytest
 from pydantic import AfterValidator, BaseModel
@@ -36,6 +37,7 @@ from swarmbus import (
     Role,
     RoleContext,
     Run,
+    RunCancelled,
     RunFailed,
     RunStopped,
     RunTimedOut,
@@ -187,6 +189,65 @@ async def test_a_second_answer_and_an_unknown_question_are_refused() -> None:
             await run.answer("r?9", "b")
         await run.answer(question_of(run), "c")
         assert (await run.result()).output.text == "ac"
+
+
+async def test_an_answer_to_a_run_that_was_drained_is_refused_for_it_would_be_lost() -> None:
+    swarm = worker_swarm(Asker(), journal=MemoryJournal())
+    async with started(swarm, WorkGiven(), run_id="r") as (live, run):
+        question = question_of(run)
+        await live.drain()
+        with pytest.raises(RunStopped, match=r"run r is over: stopped; its question .* is open when it is resumed"):
+            await run.answer(question, {"granted": True})
+    async with swarm.open() as live:
+        resumed = await live.resume("r")
+        await resumed.answer(question, {"granted": True})
+        assert (await resumed.result()).output.text == "True by nobody"
+
+
+@pytest.mark.parametrize("second", ["answer", "send"])
+async def test_what_comes_from_outside_while_the_last_record_is_written_is_refused(second: str) -> None:
+    class Slow(MemoryJournal):
+        async def append(self, run_id: str, record: bytes) -> None:
+            if b'"ended"' in record:
+                await release.wait()
+            await super().append(run_id, record)
+
+    async def give() -> None:
+        with pytest.raises(RunCancelled, match="run r is over: cancelled"):
+            await (run.answer(question, {"granted": True}) if second == "answer" else run.send(WorkGiven()))
+
+    release = anyio.Event()
+    async with started(worker_swarm(Asker(), journal=Slow()), WorkGiven(), run_id="r") as (_, run):
+        question = question_of(run)
+        async with anyio.create_task_group() as group:
+            group.start_soon(run.cancel)
+            await anyio.wait_all_tasks_blocked()
+            group.start_soon(give)
+            await anyio.wait_all_tasks_blocked()
+            release.set()
+
+
+async def test_of_two_answers_given_at_once_the_second_is_refused() -> None:
+    class Slow(MemoryJournal):
+        async def append(self, run_id: str, record: bytes) -> None:
+            await anyio.lowlevel.checkpoint()
+            await super().append(run_id, record)
+
+    async def give() -> None:
+        try:
+            await run.answer(question, {"granted": True})
+        except QuestionError as error:
+            refused.append(str(error))
+
+    refused: list[str] = []
+    async with started(worker_swarm(Asker(), journal=Slow()), WorkGiven()) as (_, run):
+        question = question_of(run)
+        async with anyio.create_task_group() as group:
+            group.start_soon(give)
+            group.start_soon(give)
+        assert len(refused) == 1
+        assert "was answered already" in refused[0]
+        assert (await run.result()).output.text == "True by nobody"
 
 
 async def test_a_run_that_waits_for_a_person_is_neither_stalled_nor_timed_out() -> None:

@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 
 from swarmbus.cli.output import notice
-from swarmbus.errors import QuestionError
+from swarmbus.errors import QuestionError, RunEnded
 from swarmbus.graph.text import printable
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ class Person:
                 await run.answer(question, _value(line, schema))
             except QuestionError as error:
                 notice(str(error))
+            except RunEnded:  # meanwhile; how is told as it is of every run
+                return
 
 
 class _Lines:

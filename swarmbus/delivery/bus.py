@@ -148,14 +148,14 @@ class Bus:
             raise SubmitError(f"run {run_id} did not start, for its journal can't be written: {run.lost}") from run.lost
         return run
 
-    async def send(self, run: RunState, event: Event, source: str, cause: int | None) -> None:
-        """Bring a further event from outside into a run."""
+    async def send(self, run: RunState, event: Event, source: str, cause: int | None) -> Effects | None:
+        """Bring a further event from outside into a run; None where the run is over."""
         routes = self.topology.prepare(source, event)
-        await self.write(run, Submitted(self.clock.time(), event, source, cause, routes))
+        return await self.write(run, Submitted(self.clock.time(), event, source, cause, routes))
 
-    async def answer(self, run: RunState, question: str, value: Any) -> None:
-        """Give a person's answer to an open question."""
-        await self.write(run, Answered(self.clock.time(), question, value))
+    async def answer(self, run: RunState, question: str, value: Any) -> Effects | None:
+        """Give a person's answer to an open question; None where the run is over."""
+        return await self.write(run, Answered(self.clock.time(), question, value))
 
     async def recorded(self, run_id: str) -> tuple[Event, list[Record]]:
         """Return a run's first event, and all records that the journal holds of it.
