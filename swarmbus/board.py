@@ -59,13 +59,14 @@ class Doing:
 class Work:
     """An attempt that is under way: whose, since when in the clock's seconds, and what it does just now.
 
-    Work beside the roles has its kind in the role's place, and no handler.
+    Work beside the roles has its kind in the role's place, a name of its own, and no handler.
     """
 
     role: str
     handler: str
     since: float
     doing: list[Doing] = field(default_factory=list)
+    name: str = ""
 
     def begin(self, what: str, at: float) -> None:
         """Note the beginning of a model call or a tool."""
@@ -123,10 +124,8 @@ class Board:
         """
         count = self._role(kind)
         if status is None:
-            count.now = name
-            self._work[f"{kind} {name}"] = Work(kind, "", self._clock())
+            self._work[f"{kind} {name}"] = Work(kind, "", self._clock(), name=name)
             return
-        count.now = ""
         self._work.pop(f"{kind} {name}", None)
         count.failed += failed
         count.handled += not failed
@@ -139,9 +138,10 @@ class Board:
             handlers.setdefault(f"{work.role}.{work.handler}".rstrip("."), []).append(work)
         told = []
         for handler, works in handlers.items():
-            since = min(work.since for work in works)
+            longest = min(works, key=lambda work: work.since)
             doing = self._said(doing for work in works for doing in list(work.doing))
-            told.append(", ".join([f"{handler} ({len(works)}) {self._for(since)}", *doing]))
+            name = f": {longest.name}" if longest.name else ""
+            told.append(", ".join([f"{handler} ({len(works)}) {self._for(longest.since)}{name}", *doing]))
         return "; ".join(told)
 
     def now(self, role: str) -> str:
@@ -151,7 +151,8 @@ class Board:
         if not works:
             return said
         doing = self._said(doing for work in works for doing in list(work.doing))
-        return ", ".join(doing) or f"{said or 'works'} {self._for(min(work.since for work in works))}"
+        longest = min(works, key=lambda work: work.since)
+        return ", ".join(doing) or f"{longest.name or said or 'works'} {self._for(longest.since)}"
 
     def _said(self, doing: Iterable[Doing]) -> list[str]:
         """Say what is being done, what is alike once."""

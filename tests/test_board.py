@@ -102,7 +102,7 @@ async def test_what_a_run_tells_adds_up() -> None:
 def test_work_beside_the_roles_is_counted_too() -> None:
     board = Board()
     assert list(board.note_work("documents", "a.pdf", None)) == []
-    assert board.roles["documents"].now == "a.pdf"
+    assert board.now("documents") == "a.pdf for 0 s"
     assert list(board.note_work("documents", "a.pdf", "read")) == ["a.pdf: read"]
     assert list(board.note_work("documents", "b.pdf", "encrypted", failed=True)) == ["b.pdf: encrypted"]
     assert str(board.roles["documents"]) == "1 handled, 1 failed"
@@ -146,8 +146,8 @@ def test_work_beside_the_roles_is_under_way_too() -> None:
     for name in ("a.pdf", "b.pdf"):
         list(board.note_work("documents", name, None))
     clock.now += 3
-    assert board.under_way() == "documents (2) for 3 s"
-    assert board.now("documents") == "b.pdf for 3 s"
+    assert board.under_way() == "documents (2) for 3 s: a.pdf"
+    assert board.now("documents") == "a.pdf for 3 s"
     for name in ("a.pdf", "b.pdf"):
         list(board.note_work("documents", name, "read"))
     assert (board.under_way(), board.now("documents")) == ("", "")

@@ -19,10 +19,10 @@ from roles.analysis.destinations import (
     refuse_one_for_two,
 )
 from roles.analysis.documents import NOT_READ, NoDocumentsError, document_ids, nowhere
-from roles.analysis.events import StepAnalysed
 from roles.analysis.pipeline import analyze as analyze_documents
 from roles.analysis.pipeline import clean_question
 from roles.analysis.roles import DOCUMENT_STEP
+from roles.analysis.step_progress import StepProgress
 from swarmbus.cli import GRACE, ExitCode, Leaving, WriteError, notice, stopping, unwritable, user_code, write_data
 from swarmbus.console import RunProgress
 from swarmbus.errors import UnknownModel
@@ -133,12 +133,11 @@ async def _watched(files: list[str], question: str, stop: Stop, progress: RunPro
     def on_reading(path: str, status: str | None) -> None:
         progress.note_work("documents", path, status, failed=status in UNREADABLE)
 
+    steps = StepProgress(names, lambda name, status, failed: progress.note_work("steps", name, status, failed=failed))
+
     def on_event(item: Any) -> None:
         progress.note(item)
-        step = getattr(item, "event", None)
-        if isinstance(step, StepAnalysed):
-            told = f"{step.status}, {_counted(len(step.claims), 'claim')}"
-            progress.note_work("steps", names.get(step.step_id, step.step_id), told, failed=step.status == "failed")
+        steps.note(item)
 
     return await analyze_documents(
         files,
