@@ -101,18 +101,18 @@ def with_password(data: bytes) -> bytes:
 
 
 def bomb(data: bytes, part: str, begin: bytes, end: bytes) -> bytes:
-    """Return an archive with a part that is some hundred MB of spaces between its beginning and its end."""
-    return with_part(data, part, lambda _: begin + b" " * ZEROS + end)
+    """Return an archive with a part that holds a sentence and then some hundred MB of spaces."""
+    return with_part(data, part, lambda _: begin + TEXT.encode() + b" " * ZEROS + end)
 
 
 def docx_bomb() -> bytes:
-    begin, end = f'<w:document xmlns:w="{_WORD}"><w:body><w:p><w:r><w:t>', "</w:t></w:r></w:p></w:body></w:document>"
+    begin, end = f'<w:document xmlns:w="{_WORD}"><w:body><w:p><w:r><w:t>', ".</w:t></w:r></w:p></w:body></w:document>"
     return bomb(docx(), "word/document.xml", begin.encode(), end.encode())
 
 
 def xlsx_bomb() -> bytes:
     begin = f'<worksheet xmlns="{_SHEET}"><sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>'
-    end = "</t></is></c></row></sheetData></worksheet>"
+    end = ".</t></is></c></row></sheetData></worksheet>"
     return bomb(xlsx(), "xl/worksheets/sheet1.xml", begin.encode(), end.encode())
 
 
