@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -20,6 +21,34 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _LEGACY = ("cp1252", "cp932", "euc_jp", "gb18030", "big5", "euc_kr", "cp1251", "koi8_r")
+_STATED = re.compile(
+    rb"""\s*<\?xml[^>]{1,200}?\sencoding\s*=\s*["']([\w.:-]+)|<meta\s[^>]{0,200}?\bcharset\s*=\s*["']?\s*([\w.:-]+)""",
+    re.IGNORECASE,
+)
+_BEGINNING = 4096
+_TEXT_ENCODINGS = re.compile(
+    r"utf-[78]|iso8859-\d+|iso2022_\w+|cp\d+|koi8-\w|mac-\w+|euc_\w+|gb\w+|hz|big5\w*|shift_\w+"
+)
+_WIDER = {
+    "ascii": "cp1252",
+    "big5": "big5hkscs",
+    "euc_kr": "cp949",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "shift_jis": "cp932",
+    "tis-620": "cp874",
+    "iso-8859-8-i": "iso8859-8",
+    "windows-874": "cp874",
+    "x-mac-cyrillic": "mac-cyrillic",
+    "x-sjis": "cp932",
+}
+"""Encodings that are meant where a narrower one is stated, or none by a name that Python knows.
+
+Source: the Encoding Standard of the WHATWG.
+"""
 _CYRILLIC_WORD = re.compile(r"[\u0400-\u04ff]{2}")
 _UNUSABLE = re.compile(r"[\x00\ud800-\udfff]")
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -42,16 +71,21 @@ class DecodedText:
     warnings: tuple[str, ...]
 
 
-def decode(data: bytes) -> DecodedText:
-    """Decode by byte order mark, else as UTF-8, else as the encoding that fits best; it never fails.
+def decode(data: bytes, stated: str | None = None) -> DecodedText:
+    """Decode by byte order mark, else as is stated, else as UTF-8, else as the encoding that fits best; it never fails.
 
     What can't be decoded becomes U+FFFD, and so does, one for one, each NUL and each lone surrogate.
+
+    Args:
+        data: all bytes.
+        stated: the name of the encoding, as it came with them.
     """
     warnings: list[str] = []
     encoding, marked = _marked(data)
     if not marked:
-        encoding = _found(data)
-        if encoding != "utf-8":
+        meant = _meant(stated or "")
+        encoding = meant if meant is not None and _may_be(data, meant) else _found(data)
+        if encoding not in ("utf-8", meant):
             warnings.append(f"the encoding is not stated in the file; it was read as {encoding}")
     text = data[marked:].decode(encoding, "replace")
     own = REPLACEMENT.encode(encoding, "ignore")  # only Unicode encodings have the character themselves
@@ -62,6 +96,12 @@ def decode(data: bytes) -> DecodedText:
     if unusable:
         warnings.append(f"{unusable} NUL characters or lone surrogates were replaced by U+FFFD")
     return DecodedText(text, encoding, tuple(warnings))
+
+
+def stated_encoding(data: bytes) -> str | None:
+    """Return the encoding that a page or an XML document states of itself."""
+    found = _STATED.match(data[:_BEGINNING]) or _STATED.search(data[:_BEGINNING])
+    return (found[1] or found[2]).decode("ascii", "replace") if found else None
 
 
 def replace_unusable(text: str) -> tuple[str, int]:
@@ -92,6 +132,22 @@ def _marked(data: bytes) -> tuple[str, int]:
         if data.startswith(mark):
             return encoding, len(mark)
     return "utf-8", 0
+
+
+def _meant(stated: str) -> str | None:
+    """Return Python's name of a stated encoding; None where it is none that a text with ASCII in it can have."""
+    name = stated.strip().lower()
+    with suppress(LookupError, ValueError):
+        name = codecs.lookup(name).name
+    name = _WIDER.get(name, name)
+    return name if _TEXT_ENCODINGS.fullmatch(name) else None
+
+
+def _may_be(data: bytes, encoding: str) -> bool:
+    """Whether a stated encoding is to be believed: not where the bytes are UTF-8, or can't be what is stated."""
+    if _wide(data[:_SAMPLE]):
+        return False
+    return encoding != "utf-8" and (data.isascii() or not _decodes(data, "utf-8"))
 
 
 def _found(data: bytes) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from roles.analysis.archives import damaged_parts, is_hollow
 from roles.analysis.content import Content
-from roles.analysis.decoding import decode, replace_unusable
+from roles.analysis.decoding import decode, replace_unusable, stated_encoding
 from roles.analysis.html import text_of_html
 from roles.analysis.kinds import (
     DOCX,
@@ -105,7 +105,7 @@ def extract(data: bytes, suffix: str) -> Extract:
 
 
 def _own_text(data: bytes) -> Extract:
-    decoded = decode(data)
+    decoded = decode(data, stated_encoding(data) if data.lstrip().startswith(b"<?xml") else None)
     return Extract("read", text=decoded.text, warnings=decoded.warnings)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from roles.analysis.decoding import decode
+from roles.analysis.decoding import decode, stated_encoding
 
 TOO_DEEP = "its elements lie too deep within each other for lists and tables to be told; their text alone was taken"
 
@@ -24,8 +24,12 @@ _UNDISPLAYED = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _BREAK = re.compile(r"\s*\n\s*")
 
 
-def text_of_html(data: bytes) -> tuple[str, tuple[str, ...]]:
+def text_of_html(data: bytes, encoding: str | None = None) -> tuple[str, tuple[str, ...]]:
     """Return the visible text of a page, with warnings about its encoding and its form.
+
+    Args:
+        data: the whole page.
+        encoding: as it was stated outside the page, which counts more than what the page says.
 
     Raises:
         ImportError: the library is not installed.
@@ -33,7 +37,7 @@ def text_of_html(data: bytes) -> tuple[str, tuple[str, ...]]:
     """
     import html_to_markdown as library  # noqa: PLC0415  # part of an extra, and needed in a reading process only
 
-    decoded = decode(data)
+    decoded = decode(data, encoding or stated_encoding(data))
     options = library.ConversionOptions(
         output_format="plain",
         extract_metadata=False,
