@@ -6,11 +6,12 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
+import anyio.lowlevel
 
 from swarmbus.cancellation import being_cancelled, stray
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from anyio.abc import TaskGroup
@@ -57,24 +58,27 @@ async def raised_by(work: Awaitable[Any]) -> BaseException | None:
     return None
 
 
-async def side_by_side(function: Callable[[T], Awaitable[None]], values: Iterable[T]) -> None:
-    """Call an async function with each value, all at a time.
+async def side_by_side(function: Callable[[T], Awaitable[None]], values: Sequence[T], *, most: int) -> None:
+    """Call an async function with each value, so many at a time, begun in order.
 
     Raises:
         BaseException: the first error of one of them, as it was raised; it stops the others.
     """
     first: BaseException | None = None
+    waiting = iter(values)
 
-    async def call(value: T) -> None:
+    async def work() -> None:
         nonlocal first
-        error = await raised_by(function(value))
-        if error is not None:
-            first = first or error
-            group.cancel_scope.cancel()
+        for value in waiting:
+            error = await raised_by(function(value))
+            if error is not None:
+                first = first or error
+                group.cancel_scope.cancel()
+            await anyio.lowlevel.checkpoint()
 
     async with anyio.create_task_group() as group:
-        for value in values:
-            group.start_soon(call, value)
+        for _ in range(min(most, len(values))):
+            group.start_soon(work)
     if first is not None:
         raise first
 

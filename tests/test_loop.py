@@ -256,6 +256,29 @@ async def test_a_plain_tool_that_blocks_beyond_its_time_is_answered_for_and_left
     assert (ok, "timed_out" in content) == (False, True)
 
 
+@pytest.mark.parametrize(("sequential", "begun"), [(True, 1), (False, 100)])
+async def test_no_tool_call_begins_after_the_time_that_the_loop_has(sequential: bool, begun: int) -> None:
+    ran: list[int] = []
+
+    @tool(sequential=sequential)
+    async def work(number: int) -> int:
+        """Work longer than the loop has time."""
+        ran.append(number)
+        await anyio.sleep(0.3)
+        return number
+
+    model = ScriptedModel([[call("work", number=number) for number in range(250)]])
+    with pytest.raises(AgentStopped, match="seconds") as caught:
+        await Agent(model, tools=[work], limits=Limits(seconds=0.2, tokens=None)).run("go")
+    said = [message.content for message in caught.value.messages if isinstance(message, ToolMessage)]
+    assert ran == list(range(len(ran)))
+    assert 1 <= len(ran) <= begun
+    assert said == [
+        *map(str, ran),
+        *['{"ok":false,"error":"skipped","message":"not run: a limit is met (0.2 seconds)"}'] * (250 - len(ran)),
+    ]
+
+
 async def test_progress_renews_the_time_limit() -> None:
     @tool(timeout=0.2)
     async def long(ctx: ToolContext) -> str:

@@ -50,8 +50,21 @@ async def test_what_goes_on_side_by_side_has_all_ended_with_the_call() -> None:
         await met.wait()
         ended.append(name)
 
-    await side_by_side(meet, ["first", "last"])
+    await side_by_side(meet, ["first", "last"], most=2)
     assert sorted(ended) == ["first", "last"]
+
+
+async def test_no_more_go_on_side_by_side_than_may() -> None:
+    begun: list[int] = []
+    together: list[int] = []
+
+    async def work(number: int) -> None:
+        begun.append(number)
+        await anyio.lowlevel.checkpoint()
+        together.append(len(begun) - len(together))
+
+    await side_by_side(work, range(20), most=3)
+    assert (begun, max(together)) == (list(range(20)), 3)
 
 
 @pytest.mark.parametrize("error", [OWN, SystemExit(3)], ids=repr)
@@ -68,7 +81,7 @@ async def test_the_first_error_stops_the_others_and_comes_out_as_it_is(error: Ba
             stopped.append(name)
 
     with pytest.raises(type(error)) as caught:
-        await side_by_side(work, ["good", "bad", "better"])
+        await side_by_side(work, ["good", "bad", "better"], most=3)
     assert caught.value is error
     assert sorted(stopped) == ["better", "good"]
 

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+AT_A_TIME = 100
+"""Calls of one reply that go on side by side; further ones begin as these end."""
+
 NOT_STARTED = "the run was cancelled before this call started"
 NOBODY_TO_ASK = "the call needs a person's approval, and nobody can be asked"
 CUT_SHORT = "the run was cancelled while this call was under way; it may have taken effect"
@@ -60,7 +63,7 @@ class Batch:
 
         What needs a person's approval is decided before anything runs: where the answer is not there yet, the delivery
         is given up until it comes. The calls run one after the other where there is one or a tool asks for it, side by
-        side otherwise.
+        side otherwise; none begins after the time that the loop has.
 
         Args:
             given: the results of calls that must not run, by position.
@@ -86,7 +89,7 @@ class Batch:
             elif waiting:
                 for position in waiting:
                     self._start(position)
-                await side_by_side(self._answer, waiting)
+                await side_by_side(self._answer, waiting, most=AT_A_TIME)
         finally:
             self._complete()
 
@@ -138,6 +141,8 @@ class Batch:
 
     async def _run_call(self, position: int) -> ToolResult:
         call = self._calls[position]
+        if anyio.current_time() >= self._state.deadline:
+            return ToolResult.failed("skipped", f"not run: a limit is met ({self._setup.limits.seconds} seconds)")
         tool = self._setup.tools.get(call.name)
         if tool is None:
             available = ", ".join(self._setup.tools) or "none"
