@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import combinations
+from types import NoneType
 from typing import Any, get_args, get_origin
 
 from swarmbus.codes import finding
@@ -122,7 +123,7 @@ def _mapped_field(handler: HandlerWiring, event: type[Event], name: str) -> Iter
         told = (
             f'{handler.qualified} has each="{name}", but {event.__name__}.{name} is {describe(annotation)}, no sequence'
         )
-        yield finding("SB301", told, f"make the field a tuple, such as tuple[{describe(annotation)}, ...]", **place)
+        yield finding("SB301", told, f"make the field a tuple, such as {_as_sequence(annotation)}", **place)
         return
     wanted = members(handler.each_type) if handler.each_type is not None else (Any,)
     given = [member for arg in get_args(annotation) if arg is not Ellipsis for member in members(arg)]
@@ -279,6 +280,14 @@ def named_keys(swarm: Reach) -> Iterator[Finding]:
 def _is_sequence(annotation: Any) -> bool:
     annotation = bare(annotation)
     return (get_origin(annotation) or annotation) is tuple
+
+
+def _as_sequence(annotation: Any) -> str:
+    """Return the sequence to write in place of another type; what is one or None has none when it is empty."""
+    parts = [part for part in members(annotation) if part is not NoneType]
+    if len(parts) == 1 and _is_sequence(parts[0]):
+        return f"{describe(parts[0])}, empty where there is none"
+    return f"tuple[{describe(annotation)}, ...]"
 
 
 def _joins(swarm: Reach) -> list[HandlerWiring]:

@@ -227,7 +227,6 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
             if inspect.iscoroutine(given):
                 given.close()
             raise refusal(f"ctx.once({key!r}, {{}})", given, "a function: give it uncalled")
-        self._port.require_current("ctx.once()")
         calls = self._port.calls
         return await have_once(calls.effect(key), calls, key, function)
 

@@ -180,6 +180,7 @@ class Swarm(Generic[R]):
             BaseException: a handler raised what is no `Exception`, such as `SystemExit`. It ends the swarm; its runs
                 are stopped, and can be resumed.
         """
+        require("open(grace={})", grace, (int, float), "a number of seconds, from 0")
         require_seconds("open(grace={})", grace, zero=True)
         return self._opened(grace, attended=True)
 

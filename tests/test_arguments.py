@@ -273,8 +273,9 @@ async def test_a_run_says_what_it_takes(do: Callable[[Run[Any]], Any], told: str
 
 
 async def test_opening_a_swarm_says_what_it_takes() -> None:
-    with pytest.raises(TypeError, match=r"open\(grace='3'\) takes a number of seconds, from 0"):
-        await anything(worker_swarm(Worker())).open(grace="3").__aenter__()
+    for grace in ("3", None):
+        with pytest.raises(TypeError, match=rf"open\(grace={grace!r}\) takes a number of seconds, from 0"):
+            await anything(worker_swarm(Worker())).open(grace=grace).__aenter__()
     odd = worker_swarm(Worker())
     anything(odd.middleware).append(3)
     with pytest.raises(TypeError, match=r"middleware\.append\(3\) takes a function"):

@@ -626,6 +626,30 @@ def test_each_names_a_sequence(field: str, told: str) -> None:
     assert told in found.message
 
 
+class Maybe(Event):
+    steps: tuple[str, ...] | None = None
+
+
+@pytest.mark.parametrize(
+    ("event", "field", "hint"),
+    [
+        (TaskPlanned, "goal", "make the field a tuple, such as tuple[str, ...]"),
+        (Maybe, "steps", "make the field a tuple, such as tuple[str, ...], empty where there is none"),
+    ],
+    ids=["no sequence", "one or none"],
+)
+def test_what_to_write_instead_of_what_is_no_sequence(event: type[Event], field: str, hint: str) -> None:
+    class Mapping(Role):
+        name = "executor"
+
+        @on(event, each=field)
+        async def work(self, step: str) -> None: ...
+
+    table = EventTable((CLIENT, event, "executor"))
+    (found,) = [found for found in Swarm(Mapping(), table=table).check() if found.code == "SB301"]
+    assert found.hint == hint
+
+
 def test_items_fit_the_parameter() -> None:
     class Mapping(Role):
         name = "executor"

@@ -86,7 +86,7 @@ async def test_what_a_run_that_is_over_brought_can_be_had_everywhere(anyio_backe
         assert await in_another_thread(run.result, anyio_backend) == result
 
 
-@pytest.mark.parametrize(
+uses = pytest.mark.parametrize(
     "call",
     [
         lambda ctx: ctx.publish(WorkSeen()),
@@ -96,9 +96,24 @@ async def test_what_a_run_that_is_over_brought_can_be_had_everywhere(anyio_backe
     ],
     ids=["publish", "ask_person", "ask", "once"],
 )
+
+
+@uses
 async def test_a_context_is_not_used_in_another_event_loop(call: Any, anyio_backend: str) -> None:
     swarm = worker_swarm(Detour(call, anyio_backend), ("worker", WorkSeen, CLIENT), model=ScriptedModel(["yes"]))
     async with swarm.open() as live:
         run = await live.submit(WorkGiven())
         with pytest.raises(RunFailed, match="another thread than the one the swarm was opened in"):
             await run.result()
+
+
+@uses
+async def test_a_context_is_not_used_in_a_thread_without_an_event_loop(call: Any) -> None:
+    class Worker(Role):
+        @on
+        def work(self, event: WorkGiven, ctx: RoleContext[WorkSeen]) -> WorkDone:
+            call(ctx).send(None)
+            return WorkDone()
+
+    with pytest.raises(RunFailed, match="another thread than the one the swarm was opened in"):
+        await worker_swarm(Worker(), ("worker", WorkSeen, CLIENT), model=ScriptedModel(["yes"])).run(WorkGiven())

@@ -102,6 +102,7 @@ class AttemptCalls:
 
     def effect(self, key: str) -> Effect:
         """Return what all attempts at the delivery know of the effect under this key."""
+        self._require("ctx.once()")
         return self._run.effect(self._delivery, key)
 
     def note(self, call: CallRecord) -> None:
