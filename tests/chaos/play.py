@@ -16,7 +16,7 @@ from ledger_model.translate import Told, event_of, table_of
 from chaos.clock import VirtualClock, all_tasks_wait
 from chaos.draw import Reader, Round
 from chaos.roles import Cast, Exit
-from chaos.story import RUN, Reading, Story
+from chaos.story import RUN, Note, Reading, Story
 from support.watchdog import TaskWatch
 from swarmbus import Budget, Lifecycle, LiveSwarm, Swarm, SwarmbusError
 from swarmbus.delivery.transports.memory import MemoryTransport
@@ -251,10 +251,10 @@ class Play:
         at = story.now()
         try:
             await story.run.answer(question, story.plan.tag)
-        except QuestionError:
+        except (QuestionError, RunEnded):
             return
-        story.notes.append(type(story.notes[0])(at, "answer", None, question))
-        with suppress(QuestionError):
+        story.notes.append(Note(at, "answer", None, question))
+        with suppress(QuestionError, RunEnded):
             await story.run.answer(question, story.plan.tag)
             story.faults.append(f"{question} was answered twice")
 

@@ -278,5 +278,5 @@ class MemoryTransport:
         run.flights -= 1
         if not run.flights:
             run.landed()
-        if inbox.station.serial and delivery.question is None:
+        if inbox.station.serial and (delivery.question is None or not delivery.live):
             inbox.release(run, delivery)
