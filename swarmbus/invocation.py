@@ -18,7 +18,7 @@ from swarmbus.results import Lifecycle
 from swarmbus.role_agent import RoleAgent
 from swarmbus.role_context import RoleContext, changes_of
 from swarmbus.run_memory import note
-from swarmbus.thinking.models.retry import NOBODY, caller
+from swarmbus.thinking.models.retry import caller
 from swarmbus.threads import call_in_thread
 
 if TYPE_CHECKING:
@@ -206,7 +206,6 @@ class Invoker:
             return Handled(outputs_of(callee.wiring, returned))
         finally:
             attempt.close()
-            caller.set(NOBODY)
 
     async def _call(self, attempt: Attempt, callee: _Callee, host: RunHost) -> Handled:
         """Call a handler with what not every one needs: a context, middleware, a thread."""

@@ -12,7 +12,7 @@ import re
 import reprlib
 import traceback
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from pydantic import BaseModel
 
@@ -113,12 +113,12 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     return f" (did you mean `{match}`?)" if match else ""
 
 
-def _is_group(value: object) -> bool:
+def _is_group(error: object) -> TypeGuard[BaseExceptionGroup[BaseException]]:
     """Whether this is a group of exceptions, without asking what it says of its class."""
-    return issubclass(type(value), BaseExceptionGroup)
+    return issubclass(type(error), BaseExceptionGroup)
 
 
-def _leaves(error: Any) -> Iterator[BaseException]:
+def _leaves(error: BaseException) -> Iterator[BaseException]:
     """Yield the exceptions of a group that are no groups themselves."""
     waiting = [error]
     while waiting:
@@ -132,7 +132,9 @@ def _leaves(error: Any) -> Iterator[BaseException]:
 def _asked(show: Callable[[Any], str], value: object) -> str:
     try:
         return clean_text(show(value))[0]
-    except Exception as error:  # noqa: BLE001  # it is about to be reported: that it can't be shown must not hide it
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001  # it is about to be reported: that it can't be shown must not hide it
         return f"<{type_name(value)} that can't be shown: {type_name(error)}>"
 
 

@@ -1,15 +1,20 @@
-"""Errors that can't be told as they are: they fail the run that they belong to, and no other run of the open swarm."""
+"""What goes wrong with one run, or is its own, stays with it: no other run of the open swarm is touched."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+import anyio
+import anyio.lowlevel
 import pytest
 
+from support.clock import FakeClock
 from support.jobs import WorkDone, WorkGiven, worker_swarm
-from swarmbus import Role, RoleContext, RunCancelled, RunFailed, Swarm, on, tool
+from swarmbus import Event, Role, RoleContext, RunCancelled, RunFailed, Swarm, on, tool
 from swarmbus.delivery.journal import Journal, MemoryJournal
 from swarmbus.models import ScriptedModel, call
 
@@ -24,6 +29,13 @@ class Mute(Exception):
         return str(self.detail)  # type: ignore[attr-defined]  # a common slip
 
     __repr__ = __str__
+
+
+class Stopping(Exception):
+    """Raises what stops a task whenever somebody wants to show it."""
+
+    def __str__(self) -> str:
+        raise asyncio.CancelledError
 
 
 class Masked(ValueError):
@@ -52,6 +64,7 @@ class Unnamed(Exception, metaclass=Nameless):
 
 ERRORS: dict[str, tuple[Exception, str]] = {
     "str raises": (Mute(), "Mute: <Mute that can't be shown: AttributeError>"),
+    "str cancels": (Stopping(), "Stopping: <Stopping that can't be shown: CancelledError>"),
     "huge int": (ValueError("", 10**5000), "ValueError: <ValueError that can't be shown: ValueError>"),
     "surrogate": (ValueError("no file caf\udce9.txt"), "ValueError: no file caf\ufffd.txt"),
     "class raises": (Masked("masked"), "Masked: masked"),
@@ -59,7 +72,7 @@ ERRORS: dict[str, tuple[Exception, str]] = {
 }
 
 errors = pytest.mark.parametrize(("error", "told"), ERRORS.values(), ids=ERRORS)
-tellable = pytest.mark.parametrize(("error", "told"), list(ERRORS.values())[:3], ids=list(ERRORS)[:3])
+tellable = pytest.mark.parametrize(("error", "told"), list(ERRORS.values())[:4], ids=list(ERRORS)[:4])
 journals = pytest.mark.parametrize("journal", [None, MemoryJournal()], ids=["no journal", "journal"])
 
 
@@ -186,3 +199,103 @@ async def test_a_reason_for_cancelling_may_hold_any_character(journal: Journal |
         await run.cancel("no file caf\udce9")
         with pytest.raises(RunCancelled, match="no file caf\ufffd"):
             await run.result()
+
+
+TENANT = ContextVar("TENANT", default="nobody")
+
+
+class Marked(Role):
+    """Says what the context variable holds, and sets it."""
+
+    name = "worker"
+
+    @on
+    async def work(self, event: WorkGiven) -> WorkDone:
+        seen = TENANT.get()
+        TENANT.set(f"set by {event.text}")
+        await anyio.lowlevel.checkpoint()
+        assert TENANT.get() == f"set by {event.text}"
+        return WorkDone(text=seen)
+
+
+class MarkedThread(Role):
+    """Does the same in a thread."""
+
+    name = "worker"
+
+    @on
+    def work(self, event: WorkGiven) -> WorkDone:
+        seen = TENANT.get()
+        TENANT.set(f"set by {event.text}")
+        return WorkDone(text=seen)
+
+
+@pytest.mark.parametrize("role", [Marked, MarkedThread])
+async def test_a_handler_sees_the_context_variables_of_who_submitted_the_run_and_sets_its_own(role: type[Role]) -> None:
+    async with worker_swarm(role()).open() as live:
+        for tenant in ("a", "b"):
+            token = TENANT.set(tenant)
+            run = await live.submit(WorkGiven(text=tenant))
+            TENANT.reset(token)
+            assert (await run.result()).output == WorkDone(text=tenant)
+    assert TENANT.get() == "nobody"
+
+
+FILES: dict[int, tuple[int, ...]] = {1: (1, 2)}
+
+
+class Listing(Event):
+    number: int
+
+
+class Lister(Role):
+    """Has what a dictionary holds handled one by one, a moment later."""
+
+    name = "worker"
+
+    @on
+    async def work(self, event: WorkGiven, ctx: RoleContext[Listing]) -> None:
+        await ctx.publish(Listing(number=int(event.text)), after=60)
+
+    @on(Listing, each=lambda listing: FILES[listing.number])
+    async def take(self, item: int) -> WorkDone:
+        return WorkDone(text=str(item))
+
+
+async def test_what_decides_about_an_event_and_raises_when_its_time_comes_fails_that_run_alone() -> None:
+    FILES[2], clock = (), FakeClock()
+    async with worker_swarm(Lister(), ("worker", Listing, "worker"), clock=clock).open() as live:
+        failed = await live.submit(WorkGiven(text="2"))
+        whole = await live.submit(WorkGiven(text="1"))
+        await anyio.wait_all_tasks_blocked()
+        del FILES[2]
+        await clock.advance(60)
+        with pytest.raises(RunFailed, match=r"listing came due, but `each` of worker.take .* raised KeyError: 2"):
+            await failed.result()
+        assert (await whole.result()).output == WorkDone(text="1")
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # where a task can be cancelled by whoever holds it
+async def test_a_task_that_a_handler_kept_and_that_is_cancelled_too_late_costs_nothing() -> None:
+    kept: list[asyncio.Task[Any]] = []
+
+    class Keeper(Role):
+        name = "worker"
+        concurrency = 2
+
+        @on
+        async def work(self, event: WorkGiven) -> WorkDone:
+            task = asyncio.current_task()
+            assert task is not None
+            kept.append(task)
+            if event.text == "itself":
+                task.cancel()
+            return WorkDone()
+
+    async with worker_swarm(Keeper()).open() as live:
+        for text in ("", "itself", "", "", "itself", ""):
+            run = await live.submit(WorkGiven(text=text), timeout=20)
+            assert (await run.result()).output == WorkDone()
+            await anyio.wait_all_tasks_blocked()
+            kept[-1].cancel()
+            await anyio.wait_all_tasks_blocked()

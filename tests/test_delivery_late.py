@@ -155,3 +155,40 @@ async def test_what_waits_on_behind_its_handler_leaves_the_time_of_the_next_alon
     async with worker_swarm(Worker(), timeout=60).open() as live:
         for _ in range(2):
             await (await live.submit(WorkGiven())).result()
+
+
+class Stubborn(Role):
+    """Does not go when it is suspended, and publishes later."""
+
+    name = "worker"
+
+    def __init__(self) -> None:
+        self.refused: list[str] = []
+        self.over = anyio.Event()
+
+    @on
+    async def work(self, event: WorkGiven, ctx: RoleContext[WorkSeen]) -> WorkDone:
+        try:
+            return WorkDone(text=await ctx.ask_person("?", reply=str))
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await anyio.sleep(0.2)
+                for after in (None, 0.0):
+                    try:
+                        await ctx.publish(WorkSeen(), after=after)
+                    except RoleError as error:
+                        self.refused.append(str(error))
+                self.over.set()
+            raise
+
+
+@pytest.mark.parametrize("grace", [0.05, 10], ids=["left to itself", "waited for"])
+async def test_a_suspended_attempt_that_goes_on_publishes_nothing(grace: float) -> None:
+    worker = Stubborn()
+    async with worker_swarm(worker, SEEN).open(grace=grace) as live:
+        run = await live.submit(WorkGiven())
+        await worker.over.wait()
+        await run.answer(next(iter(run.questions)), "yes")
+        assert (await run.result()).output == WorkDone(text="yes")
+    assert len(worker.refused) == 2
+    assert all("came too late" in refused for refused in worker.refused)

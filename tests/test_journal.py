@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from support.jobs import JobGiven, PieceDone, WorkDone, Worker, WorkGiven, WorkSeen, job_swarm, worker_swarm
-from swarmbus import External, Retry, Retryable, Role, RoleContext, RunFailed, on
+from swarmbus import External, Retry, Retryable, Role, RoleContext, RunFailed, RunTimedOut, on
 from swarmbus.delivery.journal import Journal, MemoryJournal
 from swarmbus.errors import RecordError, SubmitError
 
@@ -223,3 +223,70 @@ async def test_a_full_journal_fails_no_other_run() -> None:
             await first.result()
         journal.kind = "none"
         assert (await (await live.submit(WorkGiven(text="b"))).result()).output == WorkDone(text="b")
+
+
+class Cancelled(MemoryJournal):
+    """Cancels, once, whoever has it keep a record, as a library does whose own task was cancelled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cancels = True
+
+    async def append(self, run_id: str, record: bytes) -> None:
+        if self.cancels and b'"started"' in record:
+            self.cancels = False
+            raise anyio.get_cancelled_exc_class()
+        await super().append(run_id, record)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # trio lets nobody raise its `Cancelled`
+async def test_a_journal_that_cancels_who_writes_to_it_costs_that_run_alone() -> None:
+    gate = anyio.Event()
+    gate.set()
+    async with worker_swarm(Waiter(gate), journal=Cancelled()).open() as live:
+        lost = await live.submit(WorkGiven())
+        with pytest.raises(
+            RunFailed, match="could not keep a `started` record: TimeoutError: its writing was cancelled"
+        ):
+            await lost.result()
+        assert (await (await live.submit(WorkGiven(text="on"))).result()).output == WorkDone(text="on")
+
+
+class Silent(MemoryJournal):
+    """Never comes back from keeping one kind of record of one run."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+
+    async def append(self, run_id: str, record: bytes) -> None:
+        if run_id == "held" and json.loads(record)["record"] == self.kind:
+            await anyio.sleep_forever()
+        await super().append(run_id, record)
+
+
+class Later(Role):
+    """Has its work done a moment later."""
+
+    name = "worker"
+
+    @on
+    async def work(self, event: WorkGiven, ctx: RoleContext[WorkDone]) -> None:
+        await ctx.publish(WorkDone(text=event.text), after=0.01)
+
+
+@pytest.mark.parametrize("kind", ["started", "published", "committed", "fired", "ended"])
+async def test_a_journal_that_does_not_answer_keeps_neither_its_run_nor_others_from_their_end(kind: str) -> None:
+    async with worker_swarm(Later(), journal=Silent(kind)).open(grace=0.1) as live:
+        held = await live.submit(WorkGiven(), run_id="held", timeout=0.1)
+        free = await live.submit(WorkGiven(text="free"), timeout=20)
+        assert (await free.result()).output == WorkDone(text="free")
+        if kind == "ended":
+            result = await held.result()
+            assert result.warnings == (
+                "its journal could not keep a `ended` record: TimeoutError: it did not answer within 0.1 s",
+            )
+        else:
+            with pytest.raises(RunTimedOut):
+                await held.result()
+        await held.cancel()

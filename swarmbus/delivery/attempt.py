@@ -189,7 +189,7 @@ class Attempt:
         """
         port, run, role = self._port, self.run, self.delivery.handler.role
         port.home.require("ctx.publish()")
-        if self.over:
+        if self.over or self.slot.stopped in ("given_up", "suspended"):
             raise self._too_late("ctx.publish()")
         routes = port.prepare(role, event)
         if self._calls is not None:

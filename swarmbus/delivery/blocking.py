@@ -18,18 +18,19 @@ LONG = 1.0
 
 
 class Stretches(Generic[T]):
-    """Awaits what an attempt does, and has it note each stretch between two of its awaits that was long.
+    """Awaits what an attempt does in a context of its own, and has it note each long stretch between two of its awaits.
 
     Args:
         coroutine: what is awaited; whoever looks into the task finds its attributes here.
         attempt: its slot is told, too, that others had their turn.
     """
 
-    __slots__ = ("_attempt", "_coroutine")
+    __slots__ = ("_attempt", "_context", "_coroutine")
 
     def __init__(self, coroutine: Coroutine[Any, Any, T], attempt: Attempt) -> None:
         self._coroutine = coroutine
         self._attempt = attempt
+        self._context = attempt.run.context.copy()
 
     def __await__(self) -> Generator[Any, Any, T]:
         steps: Any = self
@@ -41,7 +42,7 @@ class Stretches(Generic[T]):
     def __next__(self) -> Any:
         began = time.perf_counter()
         try:
-            awaited = self._coroutine.send(None)
+            awaited = self._context.run(self._coroutine.send, None)
         finally:
             if time.perf_counter() - began > LONG:
                 self._attempt.note_blocking(time.perf_counter() - began)
@@ -63,7 +64,7 @@ class Stretches(Generic[T]):
     def _go_on(self, step: Callable[..., Any], *given: Any) -> Any:
         began = time.perf_counter()
         try:
-            awaited = step(*given)
+            awaited = self._context.run(step, *given)
         finally:
             if time.perf_counter() - began > LONG:
                 self._attempt.note_blocking(time.perf_counter() - began)

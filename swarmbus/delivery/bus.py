@@ -20,7 +20,8 @@ from swarmbus.delivery.stalling import outside_lacks
 from swarmbus.delivery.supervisor import Policy, Supervisor
 from swarmbus.delivery.timekeeper import Timekeeper
 from swarmbus.delivery.watching import tell
-from swarmbus.errors import RecordError, RoleError, SubmitError
+from swarmbus.errors import PublishError, RecordError, RoleError, SubmitError
+from swarmbus.events import event_name
 from swarmbus.records import Answered, Ended, Fired, Submitted
 from swarmbus.text import error_text
 
@@ -81,6 +82,7 @@ class Bus:
         self._journal = journal
         self._around = around
         self._attended = attended
+        self._grace = grace
         self._codec = Codec(topology) if journal is not None else None
         self._timekeeper = Timekeeper(clock)
         self._group: TaskGroup | None = None
@@ -203,21 +205,30 @@ class Bus:
         if self._journal is None or self._codec is None:
             return self._apply(run, record)
         data = self._codec.encode(record)
-        effects: Effects | None = None
-        with anyio.CancelScope(shield=True):
-            async with run.lock:
-                if run.ledger.ended is None:
-                    try:
-                        await self._journal.append(run.id, data)
-                    except (OSError, RecordError) as error:
-                        return self._lose(run, record, error)
-                    effects = self._apply(run, record)
-        return effects
+        try:
+            with anyio.CancelScope(shield=True) as scope:
+                if isinstance(record, Ended):  # a journal that does not answer must not keep a run from its end
+                    scope.deadline = anyio.current_time() + self._grace
+                async with run.lock:
+                    if run.ledger.ended is not None:
+                        return None
+                    run.writing = scope
+                    await self._journal.append(run.id, data)
+                    return self._apply(run, record)
+        except (OSError, RecordError) as error:
+            return self._lose(run, record, error)
+        except anyio.get_cancelled_exc_class():  # not by us, for it is shielded: the journal's own, or a handler's
+            return self._lose(run, record, TimeoutError("its writing was cancelled from outside"))
+        return self._lose(run, record, TimeoutError(f"it did not answer within {self._grace:g} s"))
 
     def _lose(self, run: RunState, record: Record, error: Exception) -> Effects | None:
         """End a run whose record could not be kept: in memory alone, so that it can be resumed."""
         kind = type(record).__name__.lower()
         reason = f"its journal could not keep a `{kind}` record: {error_text(error)}"
+        if run.writing is not None:
+            run.writing.cancel()
+        if run.ledger.ended is not None:
+            return None
         run.lost = error
         if isinstance(record, Ended):
             run.ledger.warnings.append(reason)
@@ -316,8 +327,15 @@ class Bus:
 
     def _set_alarm(self, run: RunState, timer: Timer) -> None:
         async def fire() -> None:
-            if timer.number in run.ledger.timers:
-                await self.write(run, Fired(self.clock.time(), timer.number))
+            if timer.number not in run.ledger.timers:
+                return
+            if timer.event is not None and timer.delivery is not None:
+                try:  # once more, for what user code decides by may have changed
+                    self.topology.prepare(timer.delivery.handler.role, timer.event)
+                except PublishError as error:
+                    await self.endings.end(run, "failed", f"{event_name(timer.event)} came due, but {error}")
+                    return
+            await self.write(run, Fired(self.clock.time(), timer.number))
 
         run.alarms.append(self._timekeeper.call_at(self._monotonic_at(timer.due), fire))
 

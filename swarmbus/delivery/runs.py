@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -27,6 +28,7 @@ class RunState:
         timeout: the seconds it may take, or None; deadline: when they are over, in the clock's monotonic seconds, or
             infinity; left: how many were left when the clock was stopped, or None while it goes.
         budget: the seconds its budget allows, or None; budget_over: when they are over, likewise.
+        context: the context variables where it was submitted or resumed; each attempt works on a copy of its own.
         flights: how many attempts of it are under way.
         blocked: the handlers that blocked the event loop.
         host: what assembly keeps for the run (dependencies, budget); `close(seconds)` lets go of it and returns what
@@ -34,6 +36,7 @@ class RunState:
         replies: what reads the answers to questions asked in this process, by question id.
         alarms: what is set to happen at a time, as long as the run is open.
         cut: what was still going on when the run ended.
+        writing: within which the journal is at work on a record.
         lost: why a record could not be kept, which ends the run.
     """
 
@@ -50,11 +53,13 @@ class RunState:
         self.left: float | None = None
         self.budget: float | None = None
         self.budget_over = math.inf
+        self.context = copy_context()
         self.flights = 0
         self.blocked = Blocked()
         self.host: Any = None
         self.replies: dict[str, TypeAdapter[Any]] = {}
         self.cut: list[str] = []
+        self.writing: anyio.CancelScope | None = None
         self.lost: Exception | None = None
         self.alarms: list[Alarm] = []
         self._settled: anyio.Event | None = None

@@ -85,6 +85,7 @@ class Supervisor:
         if run.ledger.ended is not None:
             return
         policy = self._policies[delivery.handler.number]
+        slot.since = self._clock.monotonic()
         if self._durable and not await self._start(slot, run, delivery):
             return
         slot.timeout = policy.timeout

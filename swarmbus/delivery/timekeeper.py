@@ -5,16 +5,16 @@ from __future__ import annotations
 import heapq
 import math
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable, Coroutine
 
     from swarmbus.delivery.clock import Clock
 
-    Call = Callable[[], Awaitable[None]]
+    Call = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Alarm:
@@ -58,13 +58,14 @@ class Timekeeper:
         return alarm
 
     async def serve(self) -> None:
-        """Call what comes due, until cancelled."""
-        while True:
-            while self._alarms and self._alarms[0].deadline <= self._clock.monotonic():
-                alarm = heapq.heappop(self._alarms)
-                if alarm.call is not None:
-                    await alarm.call()
-            await self._wait(self._alarms[0].deadline if self._alarms else math.inf)
+        """Call what comes due, until cancelled; no call waits for another, which may have to wait for a journal."""
+        async with anyio.create_task_group() as group:
+            while True:
+                while self._alarms and self._alarms[0].deadline <= self._clock.monotonic():
+                    alarm = heapq.heappop(self._alarms)
+                    if alarm.call is not None:
+                        group.start_soon(alarm.call)
+                await self._wait(self._alarms[0].deadline if self._alarms else math.inf)
 
     def _sweep(self) -> None:
         """Drop cancelled alarms, so that those of finished runs don't pile up."""

@@ -6,6 +6,7 @@ order of their arrival. A worker holds one cancel scope for many deliveries and 
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from typing import TYPE_CHECKING
@@ -78,6 +79,19 @@ class _Inbox:
             self.ring.append(lane)
         if self.idle and lane.queued:
             self.idle.popleft().set()
+
+    async def wait(self) -> None:
+        """Wait until a worker is needed."""
+        wake = anyio.Event()
+        self.idle.append(wake)
+        try:
+            await wake.wait()
+        except anyio.get_cancelled_exc_class():
+            if wake in self.idle:
+                self.idle.remove(wake)
+            elif self.idle:
+                self.idle.popleft().set()  # it had been called for work that another one has to do now
+            raise
 
     def pop(self) -> tuple[RunState, Delivery] | None:
         if not self.ring:
@@ -231,10 +245,16 @@ class MemoryTransport:
 
     async def _worker(self, inbox: _Inbox) -> None:
         slot = Slot()
-        while slot.stopped != "given_up":
-            slot.stopped = None
-            with _Stoppable(inbox.station.role) as slot.scope:
-                await self._empty(inbox, slot)
+        try:
+            while slot.stopped != "given_up":
+                slot.stopped = None
+                with _Stoppable(inbox.station.role) as slot.scope:
+                    await self._empty(inbox, slot)
+        except anyio.get_cancelled_exc_class():
+            if anyio.current_effective_deadline() == -math.inf:
+                raise
+            inbox.workers -= 1  # a handler had this task cancelled, too late to be cancelled itself
+            self._hire(inbox)
 
     async def _empty(self, inbox: _Inbox, slot: Slot) -> None:
         """Handle deliveries until an attempt was stopped, which uses up the cancel scope."""
@@ -244,9 +264,7 @@ class MemoryTransport:
         while slot.stopped is None:
             taken = None if self._paused else inbox.pop()
             if taken is None:
-                wake = anyio.Event()
-                inbox.idle.append(wake)
-                await wake.wait()
+                await inbox.wait()
                 burst, pause = BURST, time.monotonic() + SLICE
                 continue
             run, delivery = taken
