@@ -284,7 +284,7 @@ async def test_a_journal_that_does_not_answer_keeps_neither_its_run_nor_others_f
         if kind == "ended":
             result = await held.result()
             assert result.warnings == (
-                "its journal could not keep a `ended` record: TimeoutError: it did not answer within 0.1 s",
+                "its journal could not keep a `ended` record: TimeoutError: it did not answer within 2 s",
             )
         else:
             with pytest.raises(RunTimedOut):

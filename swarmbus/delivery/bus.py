@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from swarmbus.records import Record
 
 
+PATIENCE = 2.0
+"""Seconds, or the grace where that is more, that the journal gets to take a run's last record."""
+
+
 class Bus:
     """Keeps runs going.
 
@@ -82,7 +86,7 @@ class Bus:
         self._journal = journal
         self._around = around
         self._attended = attended
-        self._grace = grace
+        self._patience = max(grace, PATIENCE)
         self._codec = Codec(topology) if journal is not None else None
         self._timekeeper = Timekeeper(clock)
         self._group: TaskGroup | None = None
@@ -208,7 +212,7 @@ class Bus:
         try:
             with anyio.CancelScope(shield=True) as scope:
                 if isinstance(record, Ended):  # a journal that does not answer must not keep a run from its end
-                    scope.deadline = anyio.current_time() + self._grace
+                    scope.deadline = anyio.current_time() + self._patience
                 async with run.lock:
                     if run.ledger.ended is not None:
                         return None
@@ -219,7 +223,7 @@ class Bus:
             return self._lose(run, record, error)
         except anyio.get_cancelled_exc_class():  # not by us, for it is shielded: the journal's own, or a handler's
             return self._lose(run, record, TimeoutError("its writing was cancelled from outside"))
-        return self._lose(run, record, TimeoutError(f"it did not answer within {self._grace:g} s"))
+        return self._lose(run, record, TimeoutError(f"it did not answer within {self._patience:g} s"))
 
     def _lose(self, run: RunState, record: Record, error: Exception) -> Effects | None:
         """End a run whose record could not be kept: in memory alone, so that it can be resumed."""
