@@ -146,15 +146,15 @@ class _Folded:
     dashes: array[int]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)  # few, as each takes several times the memory of its text
 def _folded(source: str) -> _Folded:
     return _fold(source)
 
 
 def _fold(text: str) -> _Folded:
     pieces: list[str] = []
-    offsets = array("Q")
-    spaces, dashes = array("Q"), array("Q")
+    offsets = array("I")
+    spaces, dashes = array("I"), array("I")
     for match in _PIECE.finditer(text):
         piece, start = match[0], match.start()
         match match.lastgroup:

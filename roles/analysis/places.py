@@ -157,17 +157,26 @@ class Places:
 
 
 def cut(text: str, start: int, end: int, size: int) -> Iterator[Span]:
-    """Cut a span into pieces of at most `size` characters, at the best point in the second half of each."""
+    """Cut a span into pieces of at most `size` characters, at the best point in the second half of each, or the first.
+
+    No word is cut but one that is longer than a piece.
+    """
     while end - start > size:
         middle, limit = start + size // 2, start + size
-        at = max((match.end() for match in _SENTENCE_END.finditer(text, middle, limit)), default=-1)
-        if at < 0:
-            at = max(text.rfind(" ", middle, limit), text.rfind("\t", middle, limit))
+        at = _best_cut(text, middle, limit)
+        if at <= start:
+            at = _best_cut(text, start + 1, middle)
         if at <= start:
             at = limit
         yield from _trimmed(text, start, at)
         start = at
     yield from _trimmed(text, start, end)
+
+
+def _best_cut(text: str, first: int, last: int) -> int:
+    """Return the last end of a sentence within a stretch, or the last space; -1 where there is neither."""
+    ended = max((match.end() for match in _SENTENCE_END.finditer(text, first, last)), default=-1)
+    return ended if ended >= 0 else max(text.rfind(" ", first, last), text.rfind("\t", first, last))
 
 
 def sentences(text: str, start: int, end: int) -> Iterator[Span]:
