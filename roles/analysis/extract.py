@@ -29,6 +29,7 @@ from roles.analysis.kinds import (
     kind_of,
     named,
 )
+from roles.analysis.mail import read_mail
 from roles.analysis.sheets import compact, sheet_starts
 from roles.analysis.word import read_docx
 from roles.analysis.workbook import read_xlsx
@@ -41,15 +42,18 @@ Status = Literal["read", "partial", "empty", "encrypted", "no_text", "timed_out"
 
 _MARKER = "\n\n\N{SYMBOL FOR RECORD SEPARATOR}{page_num}\N{SYMBOL FOR RECORD SEPARATOR}\n\n"
 _MARKER_PARTS = _MARKER.split("{page_num}")
-_ATTACHMENTS = 50
 _LIBRARY_WARNINGS = 3
 _NAMED_PARTS = 3
 _LONGEST_REASON = 240
 _UNREADY = re.compile(r"initialization failed[^:]*: (.*)", re.DOTALL)
 """How the library says that a part of its own can't be loaded, which is no fault of the file's."""
 _INLINE = ["a", "abbr", "b", "cite", "code", "del", "em", "i", "kbd", "mark", "q", "s", "samp", "span", "strong", "u"]
-"""HTML inside mails and books: what these mark is read without the mark."""
-_READERS: dict[Kind, Callable[[bytes], Content]] = {DOCX: read_docx, XLSX: read_xlsx}
+"""HTML inside books: what these mark is read without the mark."""
+_READERS: dict[Kind, Callable[[bytes], Content]] = {
+    DOCX: read_docx,
+    XLSX: read_xlsx,
+    MAIL: lambda data: read_mail(data, extract),
+}
 """The kinds of which the library would lose something in silence."""
 
 
@@ -154,6 +158,8 @@ def _page(data: bytes) -> Extract:
 def _read(reader: Callable[[bytes], Content], data: bytes, kind: Kind) -> Extract:
     try:
         content = reader(data)
+    except ImportError:
+        return _not_installed(kind)
     except ValueError as error:
         return _refused(kind, str(error))
     text, unusable = replace_unusable(content.text)
@@ -267,10 +273,8 @@ def _content(result: ExtractionResult, kind: Kind) -> str:
     if kind is PDF:
         # A bare carriage return is what is left of a glyph that has no character.
         text = text.replace("\r", " ")
-    if kind is not MAIL:
-        return text
     parts = [text]
-    for child in (result.children or [])[:_ATTACHMENTS]:
+    for child in result.children or []:
         attached = child["result"].content
         if attached.strip():
             parts.append(f"Attachment: {child['path']}\n\n{_without_markers(attached)[0]}")
