@@ -22,6 +22,7 @@ class OpenModels:
         self._over = anyio.Event()
         self._group = anyio.create_task_group()
         self._held: list[Model] = []
+        self._error: BaseException | None = None
 
     async def __aenter__(self) -> Self:
         await self._group.__aenter__()
@@ -31,11 +32,15 @@ class OpenModels:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
         self._over.set()
+        handled = None
         with singly():
             if not isinstance(error, Exception):
-                return await self._group.__aexit__(kind, error, traceback)
-            await self._group.__aexit__(None, None, None)
-        return None  # the error goes on by itself, without a group around it
+                handled = await self._group.__aexit__(kind, error, traceback)
+            else:  # which goes on by itself, without a group around it
+                await self._group.__aexit__(None, None, None)
+        if self._error is not None:
+            raise self._error
+        return handled
 
     def add(self, model: Model) -> None:
         """Open a model, unless it is open already."""
@@ -45,8 +50,9 @@ class OpenModels:
 
     async def _hold(self, model: Model) -> None:
         error = await raised_by(self._keep_open(model))
-        if error is not None:
-            raise error
+        if error is not None:  # raised by nobody but whoever waits, for an event loop obeys what is no `Exception`
+            self._error = self._error or error
+            self._group.cancel_scope.cancel()
 
     async def _keep_open(self, model: Model) -> None:
         async with kept_open(model):

@@ -192,6 +192,32 @@ async def test_dependencies_that_exit_after_the_time_to_close_them_do_the_same()
     assert caught.value is error
 
 
+@pytest.mark.parametrize("when", ["opened", "closed"])
+async def test_a_model_that_exits_ends_the_swarm_and_nothing_else(when: str) -> None:
+    error = SystemExit("no server")
+
+    class Exiting(ScriptedModel):
+        @asynccontextmanager
+        async def open(self) -> AsyncIterator[None]:
+            if when == "opened":
+                raise error
+            yield
+            raise error
+
+    class Asker(Role):
+        name = "worker"
+
+        @on
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            answer = await ctx.ask("Go on.")
+            await anyio.wait_all_tasks_blocked()
+            return WorkDone(text=answer)
+
+    with anyio.fail_after(5), pytest.raises(SystemExit) as caught:
+        await worker_swarm(Asker(), model=Exiting(["text"])).run(WorkGiven())
+    assert caught.value is error
+
+
 class OddJournal(MemoryJournal):
     """Raises what no journal is to raise."""
 
