@@ -60,14 +60,18 @@ _MUTABLE: tuple[tuple[type, str, tuple[str, ...]], ...] = (
 _JSON_SHAPES: dict[Any, str] = {str: "string", bool: "bool", int: "int", float: "float", type(None): "null"}
 
 
-def compile_guards(model: type[BaseModel]) -> dict[str, Guard]:
+def compile_guards(model: type[BaseModel], *, foreign: bool = False) -> dict[str, Guard]:
     """Return the guards of those fields that need one, by field name.
+
+    Args:
+        model: an event or a role's state.
+        foreign: whether it is no event, and so is written to JSON as pydantic does by itself.
 
     Raises:
         EventClassError: the model could be changed, or could hold what JSON does not bring back.
     """
     _refuse_loopholes(model)
-    reader = _Reader()
+    reader = _Reader(foreign=foreign)
     guards = {name: reader.field(model, name, info) for name, info in model.__pydantic_fields__.items()}
     return {name: guard for name, guard in guards.items() if guard}
 
@@ -106,9 +110,9 @@ def describe(annotation: Any) -> str:
 class _Reader:
     """Walks the annotations of one model; each class met on the way is read once."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, foreign: bool) -> None:
         self._read: dict[type, Guard] = {}
-        self._foreign = False  # inside a model that is no event, and so is configured otherwise
+        self._foreign = foreign  # inside a model that is no event, and so is configured otherwise
         self._containers: dict[Any, Callable[[str, Any], Guard | None]] = {
             tuple: self._items,
             frozenset: self._items,

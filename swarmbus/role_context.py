@@ -21,6 +21,7 @@ from swarmbus.arguments import refusal, require, require_text, seconds, shown, t
 from swarmbus.calls import CallRecord
 from swarmbus.errors import PublishError, RoleError
 from swarmbus.events import Event
+from swarmbus.fields import compile_guards
 from swarmbus.frozen import FrozenDict
 from swarmbus.handlers import ContextParameter
 from swarmbus.once import have_once
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
     from swarmbus.context_port import ContextPort
+    from swarmbus.guards import Guard
     from swarmbus.thinking.agent import Agent
 
 T = TypeVar("T")
@@ -150,10 +152,10 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
 
         Raises:
             RoleError: the role has no state, or no such field.
-            pydantic.ValidationError: a value is not of its field's type.
+            ValueError: a value is not of its field's type, or JSON would bring back another.
         """
         state = self._changeable_state("update")
-        values = {name: _field(state.__class__, name).validate_python(value) for name, value in fields.items()}
+        values = {name: _fitting(state.__class__, name, value) for name, value in fields.items()}
         self._changes += [Change(name, value) for name, value in values.items()]
         self._state = state.model_copy(update=values)
         return self._state
@@ -163,10 +165,10 @@ class RoleContext(ContextParameter, Generic[Out_contra, Deps_co]):
 
         Raises:
             RoleError: the role has no state, or no such mapping.
-            pydantic.ValidationError: key or value is not of its type.
+            ValueError: key or value is not of its type, or JSON would bring back another.
         """
         state, entries = self._mapping("put", field)
-        ((key, value),) = _field(state.__class__, field).validate_python({key: value}).items()
+        ((key, value),) = _fitting(state.__class__, field, {key: value}).items()
         self._changes.append(Change(field, value, "put", key))
         self._state = state.model_copy(update={field: entries.set(key, value)})
         return self._state
@@ -284,6 +286,29 @@ def _require_options(after: Any, key: Any) -> None:
 def changes_of(context: RoleContext[Any, Any]) -> tuple[Change, ...]:
     """Return the changes of the role's state that a handler asked for."""
     return tuple(context._changes)  # noqa: SLF001  # the module's own class
+
+
+def _fitting(state: type[BaseModel], name: str, value: Any) -> Any:
+    """Return a value as a field of a role's state takes it; refuse one that a resumed run would not find again."""
+    fitting = _field(state, name).validate_python(value)
+    guard = _guards(state).get(name)
+    if guard is None:
+        return fitting
+    place = f"{state.__qualname__}.{name}"
+    try:
+        kept = guard(fitting)
+    except ValueError as error:
+        raise ValueError(f"{place} {error}") from error
+    if kept is not fitting:
+        raise ValueError(
+            f"{place} holds a {type(fitting).__name__}, which no record keeps; give the field its own type"
+        )
+    return fitting
+
+
+@lru_cache(maxsize=1024)
+def _guards(state: type[BaseModel]) -> dict[str, Guard]:
+    return compile_guards(state, foreign=True)
 
 
 @lru_cache(maxsize=1024)

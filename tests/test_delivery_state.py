@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 from typing import Any
+from uuid import UUID
 
 import anyio
 import pytest
@@ -12,6 +15,7 @@ from support.jobs import JobGiven, PieceDone, WorkDone, WorkGiven, job_swarm, wo
 from swarmbus import FrozenDict, Retry, Retryable, Role, RoleContext, RunFailed, on
 from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.errors import RoleError
+from swarmbus.testing import context
 
 
 class Tally(BaseModel, frozen=True):
@@ -119,6 +123,70 @@ async def test_what_the_state_can_not_hold_is_refused_where_it_is_set(change: An
     with pytest.raises(RunFailed) as caught:
         await worker_swarm(Mistaken()).run(WorkGiven())
     assert isinstance(caught.value.__cause__, error)
+
+
+class Place(BaseModel, frozen=True):
+    x: int
+
+
+class Exact(Place, frozen=True):
+    y: int = 0
+
+
+class Loose(BaseModel, frozen=True):
+    places: FrozenDict[int | str, int] = FrozenDict()
+    at: dt.datetime | None = None
+    share: float = 0.0
+    place: Place | None = None
+    data: bytes = b""
+    more: Any = None
+    owners: FrozenDict[UUID | str, int] = FrozenDict()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda ctx: ctx.update(places=FrozenDict({1: 1})), "Loose.places holds a int, which JSON would bring back as"),
+        (lambda ctx: ctx.put("places", 1, 1), "Loose.places holds a int, which JSON would bring back as str"),
+        (lambda ctx: ctx.update(at=dt.datetime(2026, 1, 1)), "Loose.at holds a time without time zone"),  # noqa: DTZ001
+        (lambda ctx: ctx.update(share=math.nan), "Loose.share holds nan"),
+        (lambda ctx: ctx.update(place=Exact(x=1)), "Loose.place holds a Exact"),
+        (lambda ctx: ctx.update(data=b"\xff"), "Loose.data 'utf-8' codec can't decode"),
+        (lambda ctx: ctx.update(more=[1]), "Loose.more holds a list, which no record keeps; give the field its own"),
+    ],
+    ids=["mapping", "key", "time", "number", "subclass", "bytes", "any"],
+)
+def test_what_a_resumed_run_would_not_find_again_is_refused_where_it_is_set(change: Any, told: str) -> None:
+    class Keeper(Role):
+        State = Loose
+
+    ctx = context(Keeper())
+    with pytest.raises(ValueError, match=told):
+        change(ctx)
+    assert (ctx.state, ctx.changes) == (Loose(), ())
+
+
+async def test_keys_of_an_entry_come_back_as_they_were() -> None:
+    found: list[Any] = []
+
+    class Keeper(Role):
+        name = "worker"
+        State = Loose
+
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int, state: Loose, ctx: RoleContext) -> PieceDone:
+            found.append(state.owners)
+            if piece == 2 and len(found) == 2:
+                raise ValueError("not yet")
+            ctx.put("owners", UUID(int=5), 1)
+            ctx.put("owners", "nobody", 2)
+            return PieceDone(piece=piece)
+
+    async with job_swarm(Keeper(), journal=MemoryJournal()).open() as live:
+        with pytest.raises(RunFailed):
+            await (await live.submit(JobGiven(pieces=(1, 2)), run_id="r")).result()
+        await (await live.resume("r")).result()
+    assert found[1:] == [FrozenDict({UUID(int=5): 1, "nobody": 2})] * 2
 
 
 async def test_a_role_without_state_is_told_to_get_one() -> None:

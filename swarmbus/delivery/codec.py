@@ -205,7 +205,7 @@ class Codec:
     def _change(self, role: str, change: Change) -> list[Any]:
         written = [change.kind, change.field]
         if change.kind != "set":
-            written.append(self._adapter(role, change.field, "key").dump_python(change.key, mode="json"))
+            written += self._adapter(role, change.field, "key").dump_python({change.key: None}, mode="json")
         if change.kind != "remove":
             part = "field" if change.kind == "set" else "entry"
             written.append(self._adapter(role, change.field, part).dump_python(change.value, mode="json"))
@@ -213,7 +213,9 @@ class Codec:
 
     def _read_change(self, role: str, data: list[Any]) -> Change:
         kind, field, *rest = data
-        key = None if kind == "set" else self._adapter(role, field, "key").validate_python(rest[0], strict=False)
+        key = None
+        if kind != "set":
+            (key,) = self._adapter(role, field, "key").validate_json(json.dumps({rest[0]: None}))
         if kind == "remove":
             return Change(field, None, kind, key)
         part = "field" if kind == "set" else "entry"
@@ -228,6 +230,6 @@ class Codec:
             annotation = self._topology.states[role].model_fields[field].annotation
             if part != "field":
                 arguments = getattr(annotation, "__args__", (Any, Any))
-                annotation = arguments[0 if part == "key" else 1]
+                annotation = dict[arguments[0], None] if part == "key" else arguments[1]  # type: ignore[valid-type]
             adapter = self._fields[place] = TypeAdapter(annotation)
         return adapter
