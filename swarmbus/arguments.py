@@ -26,15 +26,20 @@ def require(call: str, value: object, kinds: type | tuple[type, ...] | UnionType
 
 
 def require_text(call: str, value: object, wanted: str = "a text") -> None:
-    """Refuse what is no text, and an empty one.
+    """Refuse what is no text, an empty one, and one that can't be written.
 
     Raises:
         TypeError: it is none.
-        ValueError: it is empty.
+        ValueError: it is empty, or has half a character (a lone surrogate).
     """
     require(call, value, str, wanted)
+    assert isinstance(value, str)
     if not value:
         raise ValueError(f"{call.replace('{}', repr(value))} takes {wanted} that is not empty")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{call.replace('{}', repr(value))} takes {wanted} without lone surrogates") from None
 
 
 def require_seconds(call: str, value: object, *, zero: bool = False) -> None:

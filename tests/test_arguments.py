@@ -234,6 +234,7 @@ def test_a_setting_that_a_role_sets_itself_is_looked_at_too(setting: str, value:
         ({"timeout": -1}, "timeout=-1 takes a number of seconds, from 0"),
         ({"run_id": 3}, "run_id=3 takes a text"),
         ({"run_id": ""}, "run_id='' takes a text that is not empty"),
+        ({"run_id": "\ud800"}, "run_id='\\ud800' takes a text without lone surrogates"),
     ],
     ids=str,
 )
@@ -320,6 +321,13 @@ async def test_a_context_says_what_it_takes(do: Callable[[Any], Any], told: str)
     with pytest.raises(TypeError) as caught:
         await do(testing.context(Asker(), answers=[True]))
     assert told in str(caught.value)
+
+
+async def test_an_effect_is_not_begun_under_a_key_that_can_not_be_kept() -> None:
+    called: list[int] = []
+    with pytest.raises(ValueError, match=r"ctx\.once\('.ud800', \.\.\.\) takes a text without lone surrogates"):
+        await testing.context(Asker()).once("\ud800", lambda: called.append(1))
+    assert called == []
 
 
 class Counter(Role):
