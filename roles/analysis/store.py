@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Self
 
+from roles.analysis.rankings import Rankings
 from roles.analysis.thesaurus import related
 from roles.analysis.words import STOP_WORDS, spaced, words_of
 
@@ -40,6 +41,14 @@ _ASKS_FOR_NUMBER = re.compile(
     r"\b(?:how (?:many|much|long|large|big|small|old|often|far|high|fast|soon)|when"
     r"|(?:what|which) (?:number|share|percentage|year|date|day|version|release))\b",
     re.IGNORECASE,
+)
+
+
+_RANK = f"bm25(words, {TITLE}, 1.0)"
+_ALL = f"SELECT rowid, -{_RANK} FROM words WHERE words MATCH ? ORDER BY rowid"  # noqa: S608  # what varies is written here
+_BEST = (
+    f"SELECT rowid, -{_RANK} FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? "  # noqa: S608  # see above
+    f"ORDER BY {_RANK}, rowid LIMIT ?"
 )
 
 
@@ -91,6 +100,7 @@ class DocumentStore:
         self._rows: dict[str, tuple[int, int]] = {}
         self._database = sqlite3.connect(":memory:", check_same_thread=False)
         self._database.execute("CREATE VIRTUAL TABLE words USING fts5(title, text, tokenize='porter unicode61')")
+        self._rankings = Rankings(lambda query: self._database.execute(_ALL, (query,)))
         with self._database:
             for document in self.documents:
                 self._add(document)
@@ -171,17 +181,15 @@ class DocumentStore:
         expression = _expression(words)
         if not expression:
             return {}
-        first, last = self._rows.get(document, (0, -1)) if document is not None else (1, len(self._passages))
-        rank = f"bm25(words, {TITLE}, 1.0)"
-        statement = (
-            f"SELECT rowid, -{rank} FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? "  # noqa: S608  # what varies is written here
-            f"ORDER BY {rank}, rowid LIMIT ?"
-        )
+        first, last = (1, len(self._passages)) if document is None else self._rows[document]
         with self._lock:
             if self._closed:
                 raise StoreClosedError
             try:
-                return dict(self._database.execute(statement, (expression, first, last, WEIGHED)).fetchall())
+                known = None if document is None else self._rankings.within(expression, first, last)
+                if known is not None:
+                    return known
+                return dict(self._database.execute(_BEST, (expression, first, last, WEIGHED)).fetchall())
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
                     raise
