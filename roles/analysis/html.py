@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
+from html import escape
 
 from roles.analysis.decoding import decode, stated_encoding
+from roles.analysis.flat_html import flat_text
 
 TOO_DEEP = "its elements lie too deep within each other for lists and tables to be told; their text alone was taken"
 
 _DEPTH_EXCEEDED = "depth_limit_exceeded"
-_INLINE = frozenset(
+_SELF_CLOSED = re.compile(
+    r"<(title|style|script|textarea|iframe|noscript|noframes|noembed|xmp|template|select)((?:\s[^<>]*)?)/>",
+    re.IGNORECASE,
+)
+_CDATA = re.compile(r"<!\[CDATA\[((?:[^\]<]|\](?!\]>)|<(?!!\[CDATA\[))*+)\]\]>")
+_NO_TAG = re.compile(r"<(?=[a-z][^<>\"'=]*(?:<|\Z))", re.IGNORECASE)
+_COMPARED = re.compile(r"(?<=\w)<(?=[a-z]\w*((?:\s+[a-z]\w*)+)\s*>)", re.IGNORECASE)
+_WITHOUT_VALUE = frozenset(
     """
-    a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark nobr q s samp small span
-    strike strong sub sup time tt u var wbr
+    allowfullscreen async autofocus autoplay checked compact controls default defer disabled hidden inert ismap
+    itemscope loop multiple muted nohref noresize noshade novalidate nowrap open readonly required reversed selected
     """.split()  # noqa: SIM905  # a list of strings is harder to read
 )
-_UNSEEN = frozenset({"head", "noscript", "script", "style", "template", "title"})
-_VOID = frozenset(
-    {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
-)
-_UNDISPLAYED = re.compile(r"display\s*:\s*none", re.IGNORECASE)
-_BREAK = re.compile(r"\s*\n\s*")
+_NAMED = re.compile(r"<(title|desc)(?:\s[^<>]*)?>[^<]*</\1\s*>", re.IGNORECASE)
+_DRAWN = re.compile(r"<(/?)(svg|math|text)(?=[\s/>])", re.IGNORECASE)
+_DRAWN_AS = {"svg": "span", "math": "span", "text": "p"}
 
 
 def text_of_html(data: bytes, encoding: str | None = None) -> tuple[str, tuple[str, ...]]:
@@ -46,55 +51,20 @@ def text_of_html(data: bytes, encoding: str | None = None) -> tuple[str, tuple[s
         preprocessing=library.PreprocessingOptions(enabled=False),
     )
     try:
-        result = library.convert(decoded.text, options)
+        page = _mended(decoded.text)
+        result = library.convert(page, options)
     except library.ConversionError as error:
         raise ValueError(str(error)) from error
     if any(str(warning.kind) == _DEPTH_EXCEEDED for warning in result.warnings):
-        return flat_text(decoded.text), (*decoded.warnings, TOO_DEEP)
+        return flat_text(page), (*decoded.warnings, TOO_DEEP)
     return result.content or "", decoded.warnings
 
 
-def flat_text(page: str) -> str:
-    """Return the visible text of a page of any depth: a paragraph for each stretch between two marks of blocks."""
-    reader = _FlatReader()
-    reader.feed(page)
-    reader.close()
-    return _BREAK.sub("\n\n", "".join(reader.pieces)).strip()
-
-
-class _FlatReader(HTMLParser):
-    """Collects what is seen; it does not care how elements lie within each other, except within hidden ones."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pieces: list[str] = []
-        self._hiding = ""
-        self._depth = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if self._hiding:
-            self._depth += tag == self._hiding
-        elif tag not in _VOID and (tag in _UNSEEN or _is_hidden(dict(attrs))):
-            self._hiding, self._depth = tag, 1
-        self._divide(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == self._hiding:
-            self._depth -= 1
-            self._hiding = self._hiding if self._depth else ""
-        if tag not in ("td", "th"):
-            self._divide(tag)
-
-    def handle_data(self, data: str) -> None:
-        if not self._hiding:
-            self.pieces.append(" ".join(f"|{data}|".split())[1:-1])
-
-    def _divide(self, tag: str) -> None:
-        if tag == "body":  # it ends a head that nobody has closed
-            self._hiding = ""
-        if tag not in _INLINE and not self._hiding:
-            self.pieces.append("\t" if tag in ("td", "th") else "\n")
-
-
-def _is_hidden(attributes: dict[str, str | None]) -> bool:
-    return "hidden" in attributes or _UNDISPLAYED.search(attributes.get("style") or "") is not None
+def _mended(page: str) -> str:
+    """Return a page in which what its writer has meant as text is text, though a parser would not take it for any."""
+    page = _SELF_CLOSED.sub(r"<\1\2></\1>", page)  # elsewhere than in XHTML, the rest of the page would lie in it
+    page = _CDATA.sub(lambda match: escape(match[1], quote=False), page)
+    page = _NO_TAG.sub("&lt;", page)
+    page = _COMPARED.sub(lambda match: "<" if _WITHOUT_VALUE.issuperset(match[1].lower().split()) else "&lt;", page)
+    page = _NAMED.sub("", page)  # nobody sees what a page or a drawing is called
+    return _DRAWN.sub(lambda match: f"<{match[1]}{_DRAWN_AS[match[2].lower()]}", page)

@@ -28,6 +28,48 @@ def test_a_page_is_read_as_it_is_seen(page: str, text: str) -> None:
     assert text_of_html(page.encode())[0].strip() == text
 
 
+WRITTEN = [
+    ("if x<y and more</p><p>then", "if x<y and more\n\nthen"),
+    ("if a<b and c>d then", "if a<b and c>d then"),
+    ("word<details open>more", "word\n\nmore"),
+    ("all a<b", "all a<b"),
+    ("<title/>seen<p>more", "seen\n\nmore"),
+    ("<title>t</title><script src='x'/>seen<textarea/><p>more", "seen\n\nmore"),
+    ("<p><![CDATA[a < b & c]]>", "a < b & c"),
+    ("<svg><title>t</title><text>one</text><text x='1'>two</text></svg>", "one\n\ntwo"),
+]
+
+
+@pytest.mark.parametrize(("page", "text"), WRITTEN)
+@pytest.mark.parametrize("depth", [0, 3000])
+def test_what_is_meant_as_text_is_read(page: str, text: str, depth: int) -> None:
+    assert text_of_html(("<div>" * depth + page).encode())[0].strip() == text
+
+
+def test_formulas_are_read() -> None:
+    page = b"<p>E: <math><mi>E</mi><mo>=</mo><mn>5</mn></math>."
+    assert text_of_html(page)[0].strip() == "E: E=5."
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p hidden>obey<p>seen",
+        "<p hidden>obey <b>now</b><div>seen</div>",
+        "<div><p hidden>obey</div>seen",
+        "<ul><li hidden>obey<ul><li>now</ul>still<li>seen</ul>",
+        "<table><tr hidden><td>obey<tr><td>seen</table>",
+        "<table><tr><td hidden>obey<td>seen</table>",
+        "<table><tbody hidden><tr><td>obey<tbody><tr><td>seen",
+        "<dl><dt hidden>obey<dd>seen</dl>",
+        "<select><option hidden>obey<option>seen</select>",
+        "<div hidden><p>obey</p><div>obey</div></div>seen",
+    ],
+)
+def test_what_is_hidden_hides_nothing_behind_it(page: str) -> None:
+    assert text_of_html(("<div>" * DEEP + page).encode())[0] == "seen"
+
+
 async def test_the_places_of_a_page_hold_its_text(tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("<h1>Pump</h1><p>It <b>failed</b> at <a href='x'>noon</a>.<p>Then it ran.")
     (document,) = await load_documents([tmp_path])
@@ -59,7 +101,7 @@ DEEP = 5000
         ),
         ("<ul><li>item" * 600 + "<table><tr><td>1<td>2", "\n\n".join(["item"] * 600) + "\n\n1\t2"),
         (
-            "<title>t</title>" + "<div>" * DEEP + "<p hidden>obey</p><p style='DISPLAY: none'>obey<p>x</p></p>seen",
+            "<title>t</title>" + "<div>" * DEEP + "<p hidden>obey</p><p style='DISPLAY: none'>obey</p>seen",
             "seen",
         ),
         ("<head><style>p{}</style><body>" + "<div>" * DEEP + "a &lt; b<script>x</script><br>c", "a < b\n\nc"),
