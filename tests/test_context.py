@@ -8,7 +8,7 @@ from support.histories import history_faults
 from swarmbus.messages import AssistantMessage, DataPart, Message, ModelRequest, ToolCall, ToolMessage, UserMessage
 from swarmbus.models import ModelProfile, ScriptedModel
 from swarmbus.thinking.agent import Agent
-from swarmbus.thinking.context import cut, estimate_message, estimate_text, fit
+from swarmbus.thinking.context import FILL, cut, estimate_message, estimate_text, fit, turn_starts
 from swarmbus.thinking.models.servers import SERVERS
 from swarmbus.thinking.models.wire import request_body
 
@@ -61,10 +61,28 @@ def test_what_is_shown_is_always_a_valid_history_with_its_first_message_and_last
     assert len(shown) <= len(history)
 
 
+@given(history=histories, window=st.integers(50, 6000))
+@settings(max_examples=300, deadline=None)
+def test_what_is_shown_fits_or_is_the_least_that_can_be(history: list[Message], window: int) -> None:
+    shown = fit(history, window, 10)
+    least = 1 + len(history) - turn_starts(history)[-1]
+    assert len(shown) <= least or sum(map(estimate_message, shown)) <= window * FILL - 10
+
+
 @given(history=histories)
 @settings(max_examples=50, deadline=None)
 def test_a_history_that_fits_is_shown_as_it_is(history: list[Message]) -> None:
     assert fit(history, 1_000_000, 10) == tuple(history)
+
+
+def test_a_result_shorter_than_the_note_that_it_was_put_away_is_shown() -> None:
+    history = [UserMessage("go"), *turn(0, 1, 4), *turn(1, 1, 4000), *turn(2, 1, 400)]
+    shown = fit(history, 600, 10)
+    assert [message.content for message in shown if isinstance(message, ToolMessage)] == [
+        "r" * 4,
+        "[put away: a result of 4000 characters]",
+        "r" * 400,
+    ]
 
 
 def test_old_results_are_put_away_before_anything_else() -> None:

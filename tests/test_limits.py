@@ -216,6 +216,7 @@ def used(result: ToolResult, arguments: str = "{}", name: str = "f") -> tuple[To
         pytest.param(
             [[used(BAD, "1")], [used(BAD, "2")], [used(OK, "3")], [used(BAD, "4")]], None, id="success-starts-anew"
         ),
+        pytest.param([[used(BAD)], [used(BAD)], [used(OK)], [used(BAD)]], None, id="same-call-succeeds-in-between"),
         pytest.param(
             [[used(OK)], [used(OK)], [used(ToolResult.returned("other"))], [used(OK)]], None, id="result-changes"
         ),

@@ -17,6 +17,7 @@ from swarmbus.messages import (
     AssistantMessage,
     ModelReply,
     ModelRequest,
+    ModelSettings,
     StreamPart,
     SystemMessage,
     ToolCall,
@@ -677,14 +678,41 @@ async def test_equal_questions_asked_side_by_side_match_in_any_order() -> None:
         assert sorted(answers) == ["one", "two"]
 
 
-async def test_a_question_with_another_history_tools_or_model_is_another_question() -> None:
+async def test_a_question_with_another_history_tools_model_or_settings_is_another_question() -> None:
     log = MemoryLog()
     await Agent(ScriptedModel(["1"]), calls=log).run("q")
     await Agent(ScriptedModel(["2"]), "Be brief.", calls=log.next_attempt()).run("q")
     await Agent(ScriptedModel(["3"]), tools=[add], calls=log.next_attempt()).run("q")
     await Agent(ScriptedModel(["4"], name="other"), calls=log.next_attempt()).run("q")
     await Agent(ScriptedModel(["5"]), history=[UserMessage("before")], calls=log.next_attempt()).run("q")
-    assert len({record.key for record in log.kept}) == 5
+    await Agent(ScriptedModel(["6"]), settings=ModelSettings(temperature=0), calls=log.next_attempt()).run("q")
+    assert len({record.key for record in log.kept}) == 6
+
+
+async def test_what_was_paid_for_or_took_effect_is_recorded_though_a_cancel_overtakes_it() -> None:
+    class SlowLog(MemoryLog):
+        async def record(self, record: CallRecord) -> None:
+            await anyio.lowlevel.checkpoint()
+            await super().record(record)
+
+    async def reply(request: ModelRequest) -> ToolCall:
+        scope.cancel()
+        return call("send")
+
+    async def never(request: ModelRequest) -> str:
+        await anyio.sleep_forever()
+        return ""
+
+    @tool
+    async def send() -> str:
+        """Send."""
+        return "sent"
+
+    log = SlowLog()
+    with anyio.CancelScope() as scope:
+        await Agent(ScriptedModel([reply, never]), tools=[send], calls=log).run("go")
+    assert scope.cancelled_caught
+    assert [record.kind for record in log.kept] == ["model", "tool"]
 
 
 async def test_the_idempotency_key_is_the_same_in_every_attempt() -> None:
@@ -786,6 +814,13 @@ async def test_a_hook_changes_the_context_for_one_request_only() -> None:
     result = await Agent(model, hooks=hooks).run("go")
     assert model.requests[0].messages[-1] == UserMessage("(psst)")
     assert result.messages == (UserMessage("go"), AssistantMessage("ok"))
+
+
+async def test_a_reply_that_a_hook_made_costs_what_the_models_did() -> None:
+    paid = ModelReply(AssistantMessage("five words of the model"), Usage(30, 5, calls=1))
+    hooks = Hooks(after_model_call=lambda reply: ModelReply(AssistantMessage("redacted")))
+    result = await Agent(ScriptedModel([paid]), hooks=hooks).run("go")
+    assert (result.output, result.usage) == ("redacted", Usage(30, 5, calls=1))
 
 
 async def test_a_hook_changes_model_and_tools_for_the_next_turn() -> None:

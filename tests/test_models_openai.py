@@ -272,6 +272,9 @@ async def test_what_tells_nothing_may_be_of_any_type() -> None:
     [
         pytest.param(refuse(401, "no key"), NotAuthorised, 1, id="401"),
         pytest.param(refuse(404, "no such model"), RequestRefused, 1, id="404"),
+        pytest.param(refuse(408, "too slow"), ServerFault, 2, id="408"),
+        pytest.param(refuse(409, "in conflict"), ServerFault, 2, id="409"),
+        pytest.param(refuse(425, "too early"), ServerFault, 2, id="425"),
         pytest.param(refuse(500, "oops"), ServerFault, 2, id="500"),
         pytest.param(refuse(503, "busy"), ServerFault, 2, id="503"),
         pytest.param(refuse(429, "no money", code="insufficient_quota"), RateLimited, 1, id="quota"),
@@ -280,6 +283,7 @@ async def test_what_tells_nothing_may_be_of_any_type() -> None:
         pytest.param(events(delta(refusal="I will not")), AnswerFiltered, 1, id="refusal"),
         pytest.param(events(delta(refusal="I will"), done=False), AnswerFiltered, 1, id="cut-refusal"),
         pytest.param(refuse(400, "maximum context length is 8192 tokens"), ContextOverflow, 1, id="overflow"),
+        pytest.param(refuse(413, "too large"), ContextOverflow, 1, id="413"),
         pytest.param(events({"error": {"message": "engine died"}}), ServerFault, 2, id="error-in-200"),
         pytest.param(events({"error": {"message": "slow down", "code": 402}}), RequestRefused, 1, id="code-in-200"),
     ],

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from support.fake_openai import ChatRequest, Reply, fake_server, refuse, say
@@ -188,6 +189,20 @@ async def test_calls_wait_while_the_gate_is_closed() -> None:
     begun = anyio.current_time()
     await gate.enter()
     assert anyio.current_time() - begun >= 0.05
+
+
+async def test_a_call_that_waits_while_the_gate_is_closed_again_waits_for_that_too() -> None:
+    gate = Gate()
+    first, second = await gate.enter(), await gate.enter()
+    gate.refused(first, 0.05)
+    begun = anyio.current_time()
+    async with anyio.create_task_group() as group:
+        group.start_soon(gate.enter)
+        await anyio.lowlevel.checkpoint()
+        gate.refused(second, 0.2)
+        gate.leave()
+        gate.leave()
+    assert anyio.current_time() - begun >= 0.2
 
 
 async def narrowed() -> Gate:

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from support.jobs import WorkDone, WorkGiven, worker_swarm
@@ -14,6 +15,7 @@ from swarmbus.errors import AgentStopped, HandlerTimedOut, ServerSilent
 from swarmbus.messages import AssistantMessage, ModelReply, ModelRequest, StreamPart, TextDelta
 from swarmbus.models import FallbackModel, ScriptedModel
 from swarmbus.thinking.agent import Agent
+from swarmbus.thinking.models.streaming import STRETCH
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -102,6 +104,24 @@ async def test_a_flood_leaves_others_their_time() -> None:
     with anyio.move_on_after(0.1) as scope:
         await Agent(Flood(), limits=limits()).run("go")
     assert scope.cancelled_caught
+
+
+async def test_a_flood_gives_way_no_more_often_than_others_need() -> None:
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns += 1
+
+    begun = time.monotonic()
+    async with anyio.create_task_group() as group:
+        group.start_soon(count)
+        with anyio.move_on_after(0.2):
+            await Agent(Flood(), limits=limits()).run("go")
+        group.cancel_scope.cancel()
+    assert 1 < turns < (time.monotonic() - begun) / STRETCH + 50
 
 
 async def test_a_flood_ends_at_the_time_limit_of_its_handler() -> None:

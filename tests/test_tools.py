@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from swarmbus.errors import ToolDefinitionError, ToolError
-from swarmbus.thinking.tool_result import ToolResult
+from swarmbus.thinking.tool_result import FailureReason, ToolResult
 from swarmbus.thinking.tools import Effects, Tool, ToolContext, ToolOptions, read_result, tool, toolset
 
 
@@ -239,9 +239,11 @@ def test_the_text_of_a_failure_says_so_and_stays_readable() -> None:
     assert ToolResult.failed("raised", "Zoë is not here").text == text
 
 
-def test_returned_failed_and_not_run_are_told_apart() -> None:
-    results = [ToolResult.returned(""), ToolResult.failed("raised", "x"), ToolResult.failed("blocked", "x")]
-    assert [result.outcome for result in results] == ["returned", "failed", "not_run"]
+@pytest.mark.parametrize("reason", get_args(FailureReason))
+def test_what_failed_and_what_never_ran_are_told_apart(reason: FailureReason) -> None:
+    outcome = "failed" if reason in {"raised", "timed_out", "cancelled"} else "not_run"
+    assert ToolResult.failed(reason, "x").outcome == outcome
+    assert ToolResult.returned("").outcome == "returned"
 
 
 def test_a_cut_result_can_be_read_on() -> None:

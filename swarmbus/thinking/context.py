@@ -89,10 +89,12 @@ def fit(messages: Sequence[Message], window: int, reserved: int) -> tuple[Messag
     for index in range(starts[-1] if starts else 0):
         message = shown[index]
         if total > room and isinstance(message, ToolMessage):
-            shown[index] = replace(message, content=f"[put away: a result of {len(message.content)} characters]")
-            smaller = estimate_message(shown[index])
-            total -= max(sizes[index] - smaller, 0)
-            sizes[index] = min(sizes[index], smaller)
+            note = replace(message, content=f"[put away: a result of {len(message.content)} characters]")
+            saved = sizes[index] - estimate_message(note)
+            if saved > 0:
+                shown[index] = note
+                sizes[index] -= saved
+                total -= saved
     return _without_oldest_turns(shown, sizes, starts, total - room)
 
 
