@@ -23,7 +23,7 @@ AT_LEAST = {
     "further readers": 25,
     "handler timed out": 1,
     "join in a join": 17,
-    "left to itself": 8,
+    "left to itself": 2,
     "map in a map": 10,
     "mended": 1,
     "outcome cancelled": 2,
@@ -40,6 +40,22 @@ AT_LEAST = {
     "timers": 1,
 }
 """In how many of the runs each feature has to come about for the test to mean something: a third of what is usual."""
+
+KEPT = {
+    "1.14": "a question was shown that was asked too late to count",
+    "1.150": "another attempt was shown of what had been cancelled",
+    "A.94": "an answer to a run that was over was lost",
+    "A.397": "alarms for time limits multiplied until nothing else went on",
+    "B.450": "a role with state never got its turn back from a question that was no longer needed",
+}
+"""Seeds of what was found in this way and mended. A test of its own says the same of each in a few lines, whatever
+comes of the seed when other rounds are drawn from it one day."""
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize("seed", KEPT)
+def test_what_was_found_once_is_not_found_again(seed: str, backend: str) -> None:
+    assert Campaign().play(seed, backend) == []
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from ledger_model import features
@@ -18,7 +19,9 @@ from ledger_model.tree import Delivery, Ident, Map, Origin, Step, Timer
 from chaos.story import RUN, Beginning, Note, Place, Story, told
 
 EPSILON = 1e-4
-"""Seconds within which things count as simultaneous."""
+"""Seconds that a limit may be missed by."""
+MOMENT = 1e-6
+"""Seconds within which things happen at one moment of the clock."""
 
 
 class Followed:
@@ -33,6 +36,7 @@ class Followed:
         cancelled: what watchers saw cancelled; stopped: when that was; doomed: what had to be cancelled, maps included.
         late: what was said to come too late, though all went on as far as was seen by then.
         result: the fact that ended the run; last: when the last thing happened.
+        tied: deadlines of several joins passed at one moment, so that nothing says which one comes first.
     """
 
     def __init__(self, story: Story, epoch: float) -> None:
@@ -62,6 +66,7 @@ class Followed:
         self.late: list[Note] = []
         self.result: Fact | None = None
         self.last = 0.0
+        self.tied = False
 
     def fault(self, text: str) -> None:
         """Note that something is wrong."""
@@ -301,6 +306,8 @@ class Followed:
             due = [one for one in due if one[0] <= at]
             if not due:
                 return
+            moments = sorted(one[0] for one in due)
+            self.tied = self.tied or any(second - first < MOMENT for first, second in pairwise(moments))
             self.features.add("deadline")
             self.naive.expire(min(due, key=lambda one: one[0])[1])
             self.note_cancelled()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -54,6 +55,9 @@ class Judged:
                 self._follow(story.ended[1].ended - epoch)
             except Astray as astray:
                 self.run.fault(str(astray))
+            if self.run.tied and self.faults:
+                self.features.add("left open by two deadlines at one moment")
+                self.faults[:] = story.faults
         self.features |= self.run.naive.notes
 
     def _follow(self, ended: float) -> None:
@@ -64,14 +68,15 @@ class Judged:
             run.fault("what was seen is not in the order of its time")
         run.submitted()
         shown += [(note.at, run.hear, note) for note in story.notes]
+        kept = min(ended, story.broken)  # nobody keeps time any longer
         for at, take, what in sorted(shown, key=lambda one: one[0]):
-            run.expire(min(at, ended))
+            run.expire(min(at, kept))
             take(what)
             run.note_cancelled()
             run.last = at
             if len(run.faults) > len(story.faults):
                 return  # what follows from a fault is no news
-        run.expire(ended)
+        run.expire(kept)
         self._end(ended)
         self._readings()
         run.same("times the dependencies were closed", story.opened, story.closed)
@@ -106,7 +111,7 @@ class Judged:
     @property
     def _is_left(self) -> bool:
         """Whether the swarm may have ended before its runs."""
-        return self.story.broken or self.story.round.leave is not None
+        return self.story.broken < math.inf or self.story.round.leave is not None
 
     def _end_from_outside(self, status: str, ended: float) -> None:
         run, plan = self.run, self.story.plan
@@ -168,7 +173,7 @@ class Judged:
             run.same("threads reported as abandoned", threads, counts["thread"])
         elif counts["thread"] + counts["stubborn"] < threads:
             run.fault(f"{threads} threads were cut off, and reported: {counts}")
-        if status == "done" and not self.story.broken and not cut <= counts["cut"] <= loose:
+        if status == "done" and self.story.broken == math.inf and not cut <= counts["cut"] <= loose:
             run.fault(f"{counts['cut']} deliveries are named as cut, of {cut} under way and {loose} left")
         features = {"thread": "abandoned threads", "stubborn": "left to itself", "cut": "cut after the result"}
         self.features.update(feature for kind, feature in features.items() if counts[kind])

@@ -92,8 +92,7 @@ class Play:
                                 group.start_soon(self._attend, live, story)
                             await self._until_left()
                     except Exit:
-                        for story in self.stories.values():
-                            story.broken = True
+                        pass  # the handler that raised it has told the stories
                     await self.all_over.wait()
                     group.cancel_scope.cancel()
         except* (Hang, TimeoutError) as hangs:

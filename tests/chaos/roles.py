@@ -275,6 +275,8 @@ class Cast:
                 raise BaseExceptionGroup("several", [ValueError(text)])
             raise (Retryable if ending == "retry" else ValueError)(text)
         if ending == "exit":
+            for story in self.stories.values():
+                story.broken = min(story.broken, self.clock.stamp())
             raise Exit
         if ending == "undeclared":
             acting.note("raise", "declares that it returns")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -79,7 +80,7 @@ class Story:
         made: for each serial, where the fact came from, and how it was published.
         ended: "done" or the name of the error that was raised, the result, and that error; None before.
         refused: the swarm was closed before the run could begin.
-        broken: the swarm ended from within while it was played.
+        broken: when the swarm ended from within, or infinity.
         opened, closed: how often its dependencies were.
         faults: what went wrong where it was played.
     """
@@ -95,7 +96,7 @@ class Story:
         self.made: dict[int, tuple[Place | None, Deed | Literal["returned", "sent"], Fact]] = {}
         self.ended: tuple[str, Any, BaseException | None] | None = None
         self.refused = False
-        self.broken = False
+        self.broken = math.inf
         self.opened = 0
         self.closed = 0
         self.faults: list[str] = []
