@@ -28,6 +28,7 @@ from roles.analysis.kinds import (
     Kind,
     kind_of,
     named,
+    only_speaks_of_pdf,
 )
 from roles.analysis.mail import read_mail
 from roles.analysis.sheets import compact, sheet_starts
@@ -91,21 +92,27 @@ def extract(data: bytes, suffix: str) -> Extract:
     if not data:
         return Extract("empty", "the file has 0 bytes")
     kind = kind_of(data, suffix)
-    if kind.family == "text":
-        read = _own_text(data)
-    elif kind is HTML:
-        read = _page(data)
-    elif kind in _READERS:
-        read = _with_damage(_read(_READERS[kind], data, kind), data, kind)
-    elif kind.family == "extracted":
-        read = _with_damage(_extracted(data, kind), data, kind)
-    else:
-        read = _unreadable(kind, suffix)
+    read = _as(kind, data, suffix)
+    if kind is PDF and read.status == "failed" and only_speaks_of_pdf(data, suffix):
+        kind = kind_of(data, suffix, pdf=False)
+        read = _as(kind, data, suffix)
     if read.status != "read":
         return read
     if not read.text.strip():
         return Extract(*_no_text(kind, read), pages=read.pages, unit=read.unit, warnings=read.warnings)
     return Extract("read", _misnamed(kind, suffix), read.text, read.pages, read.unit, read.warnings)
+
+
+def _as(kind: Kind, data: bytes, suffix: str) -> Extract:
+    if kind.family == "text":
+        return _own_text(data)
+    if kind is HTML:
+        return _page(data)
+    if kind in _READERS:
+        return _with_damage(_read(_READERS[kind], data, kind), data, kind)
+    if kind.family == "extracted":
+        return _with_damage(_extracted(data, kind), data, kind)
+    return _unreadable(kind, suffix)
 
 
 def _own_text(data: bytes) -> Extract:

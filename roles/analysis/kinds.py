@@ -109,14 +109,15 @@ _MAIL_FIELD = re.compile(
 )
 
 
-def kind_of(data: bytes, suffix: str) -> Kind:  # noqa: PLR0911  # a table of signatures, read from top to bottom
+def kind_of(data: bytes, suffix: str, *, pdf: bool = True) -> Kind:  # noqa: PLR0911  # signatures, from top to bottom
     """Find the kind of a file.
 
     Args:
         data: the whole file.
         suffix: the ending of its name in small letters, with the point.
+        pdf: whether it may be a PDF, which cannot be told before it has been read as one.
     """
-    if _is_pdf(data, suffix):
+    if pdf and _is_pdf(data, suffix):
         return PDF
     if data.startswith(b"PK\x03\x04"):
         return _zip_kind(data, suffix)
@@ -138,11 +139,18 @@ def named(suffix: str) -> Kind | None:
 
 
 def _is_pdf(data: bytes, suffix: str) -> bool:
-    """Whether it begins like a PDF; other bytes may stand before that, as programs that show PDFs allow too."""
+    """Whether it may be a PDF; other bytes may stand before its beginning, as programs that show PDFs allow too."""
     if suffix in PDF.suffixes:
         return b"%PDF-" in data[:1024]
-    header = _PDF_HEADER.match(data) if suffix in PLAIN else _PDF_HEADER.search(data[:1024])
+    header = _PDF_HEADER.match(data)
+    if header is None and suffix not in PLAIN and not _is_mail(data, suffix):
+        header = _PDF_HEADER.search(data[:1024])
     return header is not None and _PDF_OBJECT.search(data) is not None
+
+
+def only_speaks_of_pdf(data: bytes, suffix: str) -> bool:
+    """Whether a file that could not be read as PDF is a text that shows how one begins."""
+    return is_text(data) and not (suffix in PDF.suffixes and _PDF_HEADER.match(data))
 
 
 def _is_page(data: bytes, suffix: str) -> bool:
@@ -163,7 +171,7 @@ def _zip_kind(data: bytes, suffix: str) -> Kind:
             kind = _zipped_kind(archive)
             return replace(kind, family="encrypted") if kind is not ARCHIVE and _is_locked(archive) else kind
     except ZIP_ERRORS:
-        return named(suffix) or ARCHIVE
+        return named(suffix) or (TEXT if is_text(data) else ARCHIVE)
 
 
 def _zipped_kind(archive: zipfile.ZipFile) -> Kind:

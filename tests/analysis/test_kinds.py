@@ -19,6 +19,7 @@ LETTER = b"From: a@example.org\nTo: b@example.org\nDate: today\nSubject: pump\n\
         (b"A PDF begins with %PDF-1.7 in its first bytes.", "", TEXT),
         (b"%PDF-1.7 is how a PDF begins.", ".txt", TEXT),
         (b"See:\n\n%PDF-1.7\n1 0 obj\n<<>>\nendobj\n", ".md", TEXT),
+        (b"\n".join((LETTER, PDF_FILE)), ".eml", MAIL),
         (b"print('%PDF-1.7')\n# 1 0 obj", ".py", TEXT),
         (PDF_FILE, ".pdf", PDF),
         (PDF_FILE, ".txt", PDF),
@@ -51,6 +52,31 @@ def test_a_file_is_known_by_what_it_holds(data: bytes, suffix: str, kind: Kind) 
 def test_a_text_about_a_format_loses_nothing(text: str) -> None:
     read = extract(text.encode(), ".md")
     assert (read.status, read.text) == ("read", text)
+
+
+SOURCE = b"How PDFs work.\n\n%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\nThe end.\n"
+
+
+@pytest.mark.parametrize("suffix", [".tex", ".org", ".json", ".xml", ".py", ".bak", ".jsonl", ".pdf", ".txt", ""])
+@pytest.mark.parametrize(
+    "data", [SOURCE, b"%PDF-1.4 is how it begins,\n1 0 obj what follows.\n"], ids=["inside", "first"]
+)
+def test_a_text_that_shows_how_a_pdf_begins_is_read_as_text(data: bytes, suffix: str) -> None:
+    read = extract(data, suffix)
+    damaged = data.startswith(b"%PDF") and suffix == ".pdf"
+    assert (read.status, read.text) == (("failed", "") if damaged else ("read", data.decode()))
+
+
+def test_a_page_or_mail_that_shows_how_a_pdf_begins_is_read_as_itself() -> None:
+    page = b"<html><body><pre>\n" + SOURCE + b"</pre></body></html>"
+    assert extract(page, ".html").text.strip() == SOURCE.decode().strip()
+    assert SOURCE.decode().strip() in extract(LETTER + b"\n\n" + SOURCE, ".eml").text
+
+
+def test_a_text_that_begins_like_an_archive_is_read_as_text() -> None:
+    text = "PK\x03\x04 is how a ZIP begins, as everybody knows.\n"
+    assert extract(text.encode(), ".txt").text == text
+    assert extract(text.encode(), ".docx").status == "failed"
 
 
 @pytest.mark.timeout(10)
