@@ -107,6 +107,11 @@ _MAIL_FIELD = re.compile(
     rb"^(from|to|subject|date|message-id|mime-version|received|return-path|delivered-to|content-type):",
     re.IGNORECASE | re.MULTILINE,
 )
+_TRANSPORT = frozenset({b"message-id", b"mime-version", b"received"})
+"""Fields that programs write, and of which nobody writes one into a text."""
+_FIELDS_ALONE = re.compile(rb"(?:[!-9;-~]+:[^\n]*(?:\r?\n[ \t][^\n]*)*(?:\r?\n|\Z))+")
+_BLANK_LINE = re.compile(rb"\r?\n\r?\n")
+_LONGEST_HEAD = 16_384
 
 
 def kind_of(data: bytes, suffix: str, *, pdf: bool = True) -> Kind:  # noqa: PLR0911  # signatures, from top to bottom
@@ -159,10 +164,16 @@ def _is_page(data: bytes, suffix: str) -> bool:
 
 
 def _is_mail(data: bytes, suffix: str) -> bool:
-    head = re.split(rb"\r?\n\r?\n", data[:16_384], maxsplit=1)[0]
+    """Whether it is a mail: of what is named as text only a whole one, for texts may begin with fields like a mail's."""
+    head, *body = _BLANK_LINE.split(data[:_LONGEST_HEAD].removeprefix(b"\xef\xbb\xbf"), maxsplit=1)
     fields = {match.lower() for match in _MAIL_FIELD.findall(head)}
-    starts = _MAIL_FIELD.match(head) is not None
-    return (suffix in MAIL.suffixes and bool(fields)) or (starts and len(fields) >= 4 and b"from" in fields)
+    if suffix in MAIL.suffixes:
+        return bool(fields)
+    if _MAIL_FIELD.match(head) is None or len(fields) < 4 or b"from" not in fields:
+        return False
+    return suffix not in PLAIN or (
+        bool(body) and bool(fields & _TRANSPORT) and _FIELDS_ALONE.fullmatch(head) is not None
+    )
 
 
 def _zip_kind(data: bytes, suffix: str) -> Kind:

@@ -11,6 +11,8 @@ PDF_FILE = b"%PDF-1.7\n1 0 obj\n<</Type/Catalog>>\nendobj\ntrailer\n%%EOF"
 PAGE = b"<!DOCTYPE html>\n<html><body><p>Said.</p></body></html>"
 LETTER = b"From: a@example.org\nTo: b@example.org\nDate: today\nSubject: pump\n\nIt failed."
 
+SENT = b"Message-ID: <1@b.c>\nSubject: pump,\n failed\n" + LETTER
+
 
 @pytest.mark.parametrize(
     ("data", "suffix", "kind"),
@@ -37,7 +39,11 @@ LETTER = b"From: a@example.org\nTo: b@example.org\nDate: today\nSubject: pump\n\
         (b"{\\rtf1 is how RTF begins.", ".txt", TEXT),
         (b"{\\rtf1 A pump.}\r\n\0", ".txt", RTF),
         (b"{\\rtf1 A pump.", ".doc", RTF),
-        (LETTER, ".txt", MAIL),
+        (LETTER, ".txt", TEXT),
+        (LETTER, ".mail", MAIL),
+        (SENT, ".txt", MAIL),
+        (SENT.replace(b"\n\n", b"\n   \n"), ".md", TEXT),
+        (b"Note\n" + SENT, "", TEXT),
         (b"Subject: pump\n\nIt failed.", ".txt", TEXT),
         (bytes(range(32)) * 9, ".txt", UNKNOWN),
     ],
@@ -77,6 +83,11 @@ def test_a_text_that_begins_like_an_archive_is_read_as_text() -> None:
     text = "PK\x03\x04 is how a ZIP begins, as everybody knows.\n"
     assert extract(text.encode(), ".txt").text == text
     assert extract(text.encode(), ".docx").status == "failed"
+
+
+def test_a_text_with_fields_like_a_mails_loses_none_of_them() -> None:
+    text = LETTER.decode().replace("\n\n", "\nAttendees: Ann\n\n")
+    assert extract(text.encode(), ".md").text == text
 
 
 @pytest.mark.timeout(10)
