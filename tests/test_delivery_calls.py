@@ -16,7 +16,20 @@ from pydantic import BaseModel
 
 from support.clock import FakeClock
 from support.jobs import WorkDone, WorkGiven, WorkSeen, events_in, read_all, worker_swarm
-from swarmbus import Event, External, Retry, Retryable, Role, RoleContext, RunFailed, RunResult, on, tool
+from swarmbus import (
+    Event,
+    External,
+    Retry,
+    Retryable,
+    Role,
+    RoleContext,
+    RunFailed,
+    RunResult,
+    RunStopped,
+    RunTimedOut,
+    on,
+    tool,
+)
 from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.errors import HandlerTimedOut, RoleError
 from swarmbus.events import to_json
@@ -306,6 +319,28 @@ async def test_an_effect_that_outlasts_a_suspension_is_waited_for_when_the_answe
         await anyio.wait_all_tasks_blocked()
         slow.go_on.set()
         assert (await run.result()).output.text == "['receipt 1']"
+    assert slow.bought == ["bought"]
+
+
+@pytest.mark.parametrize("end", ["timed out", "drained"])
+async def test_an_effect_that_outlasts_its_run_is_known_when_it_is_resumed(end: str) -> None:
+    clock, slow, journal = FakeClock(), Slow(), MemoryJournal()
+    swarm = worker_swarm(Buyer(slow, 1), clock=clock, journal=journal)
+    async with swarm.open(grace=1) as live, anyio.create_task_group() as tasks:
+        run = await live.submit(WorkGiven(), run_id="r", timeout=60)
+        await slow.begun.wait()
+        if end == "drained":
+            tasks.start_soon(live.drain)
+        await anyio.wait_all_tasks_blocked()
+        await clock.advance(60)
+        await clock.advance(2)
+        with pytest.raises(RunTimedOut if end == "timed out" else RunStopped):
+            await run.result()
+        slow.go_on.set()
+    async with swarm.open() as live:
+        assert (await (await live.resume("r")).result()).output.text == "receipt 1"
+    async with swarm.open() as live:
+        assert (await (await live.resume("r")).result()).output.text == "receipt 1"
     assert slow.bought == ["bought"]
 
 

@@ -14,7 +14,8 @@ from swarmbus.delivery.home import Home
 from swarmbus.delivery.ledger import Ledger
 from swarmbus.delivery.pacing import Pacer
 from swarmbus.delivery.pressure import Pressure
-from swarmbus.delivery.rebuilding import rebuild
+from swarmbus.delivery.rebuilding import in_order, rebuild
+from swarmbus.delivery.reopening import NOT_FINAL
 from swarmbus.delivery.runs import RunState
 from swarmbus.delivery.stalling import outside_lacks
 from swarmbus.delivery.supervisor import Policy, Supervisor
@@ -22,7 +23,7 @@ from swarmbus.delivery.timekeeper import Timekeeper
 from swarmbus.delivery.watching import tell
 from swarmbus.errors import PublishError, RecordError, RoleError, SubmitError
 from swarmbus.events import event_name
-from swarmbus.records import Answered, Ended, Fired, Submitted
+from swarmbus.records import Answered, Called, Ended, Fired, Submitted
 from swarmbus.text import error_text
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ class Bus:
         if not records or not isinstance(records[0], Submitted):
             known = ", ".join(await self._journal.runs()) or "none"
             raise RecordError(f"the journal has no run {run_id!r}; it has: {known}")
-        return records[0].event, records
+        return records[0].event, in_order(records)
 
     async def keeps(self, run_id: str) -> bool:
         """Whether the journal holds records of a run."""
@@ -201,7 +202,8 @@ class Bus:
     async def write(self, run: RunState, record: Record) -> Effects | None:
         """Keep a record, apply it and carry out what follows; None where it came too late.
 
-        A record that comes after the run's time is over, for who brings it had blocked the event loop, is too late.
+        A record that comes after the run's time is over, for who brings it had blocked the event loop, is too late. A
+        call that outlasted the run is kept all the same, for when the run is resumed.
         """
         now = self.clock.monotonic()
         if (now > run.deadline or now > run.budget_over) and not isinstance(record, Submitted | Ended):
@@ -211,10 +213,10 @@ class Bus:
         data = self._codec.encode(record)
         try:
             with anyio.CancelScope(shield=True) as scope:
-                if isinstance(record, Ended):  # a journal that does not answer must not keep a run from its end
-                    scope.deadline = anyio.current_time() + self._patience
+                if isinstance(record, Ended) or run.ledger.ended is not None:
+                    scope.deadline = anyio.current_time() + self._patience  # for a journal that does not answer
                 async with run.lock:
-                    if run.ledger.ended is not None:
+                    if run.ledger.ended is not None and not _outlasted(run, record):
                         return None
                     run.writing = scope
                     await self._journal.append(run.id, data)
@@ -345,6 +347,12 @@ class Bus:
 
     def _monotonic_at(self, due: float) -> float:
         return self.clock.monotonic() + max(0.0, due - self.clock.time())
+
+
+def _outlasted(run: RunState, record: Record) -> bool:
+    """Whether this is a call that outlasted its run, and that the run needs to know of when it is resumed."""
+    ended = run.ledger.ended
+    return isinstance(record, Called) and run.lost is None and ended is not None and ended.status in NOT_FINAL
 
 
 def _first(error: BaseException) -> BaseException:

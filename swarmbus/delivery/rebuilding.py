@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from swarmbus.delivery.deliveries import Delivery
 from swarmbus.delivery.reopening import NOT_FINAL, reopened
-from swarmbus.records import Committed, Ended, Started, Submitted
+from swarmbus.records import Called, Committed, Ended, Started, Submitted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from swarmbus.delivery.runs import RunState
     from swarmbus.records import Record
+
+
+def in_order(records: Sequence[Record]) -> list[Record]:
+    """Return the records of a run with each call that outlasted an end of it before that end."""
+    ordered: list[Record] = []
+    for record in records:
+        if isinstance(record, Called) and isinstance(ordered[-1], Ended):
+            ordered.insert(-1, replace(record, at=ordered[-1].at))
+        else:
+            ordered.append(record)
+    return ordered
 
 
 def rebuild(run: RunState, records: Sequence[Record], *, reopen: bool) -> float | None:
