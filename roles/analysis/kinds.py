@@ -65,7 +65,12 @@ SLIDES = (PPTX,)
 LINED = (".csv", ".tsv", ".log", ".jsonl", ".ndjson", *(end for kind in SPREADSHEETS for end in kind.suffixes))
 """Endings of files in which each line stands for itself."""
 
-PLAIN = ("", ".txt", ".text", ".md", ".markdown", ".rst", ".csv", ".tsv", ".log")
+PLAIN = frozenset(
+    """
+    .adoc .asciidoc .bib .c .cfg .conf .cpp .cs .csv .go .h .ini .java .js .json .jsonl .log .markdown .md .ndjson .org
+    .py .rb .rs .rst .sh .sql .srt .tex .text .textile .toml .ts .tsv .txt .vtt .wiki .yaml .yml
+    """.split()  # noqa: SIM905  # a list of strings is harder to read
+) | {""}
 """Endings of files that may speak of a format, at their very beginning even, without being of it."""
 
 _SIGNATURES: tuple[tuple[bytes, Kind], ...] = (
@@ -96,11 +101,13 @@ _OLE_STREAMS = (
     ("Workbook", XLS),
     ("__substg1.0_", MSG),
 )
+_RTF_START = re.compile(rb"\{\\rtf\d")
 _HTML_START = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->).)*-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _HTML_END = re.compile(rb"</(?:html|body)\s*>\s*(?:<!--(?:(?!-->).)*-->\s*)*\Z", re.IGNORECASE | re.DOTALL)
+_HTML_PARTS = (re.compile(rb"<html\b", re.IGNORECASE), re.compile(rb"<body\b", re.IGNORECASE))
 _PDF_HEADER = re.compile(rb"^[\s\xef\xbb\xbf]*%PDF-\d", re.MULTILINE)
 _PDF_OBJECT = re.compile(rb"\d{1,10}\s{1,9}\d{1,5}\s{1,9}obj\b")
 _MAIL_FIELD = re.compile(
@@ -131,7 +138,7 @@ def kind_of(data: bytes, suffix: str, *, pdf: bool = True) -> Kind:  # noqa: PLR
     text = is_text(data)
     if not text:
         return next((kind for signature, kind in _SIGNATURES if data.startswith(signature)), UNKNOWN)
-    if data.startswith(b"{\\rtf") and (suffix not in PLAIN or data.rstrip(b"\0\r\n ").endswith(b"}")):
+    if _RTF_START.match(data) and (suffix not in PLAIN or data.rstrip(b"\0\r\n ").endswith(b"}")):
         return RTF
     if suffix in HTML.suffixes or _is_page(data, suffix):
         return HTML
@@ -159,12 +166,15 @@ def only_speaks_of_pdf(data: bytes, suffix: str) -> bool:
 
 
 def _is_page(data: bytes, suffix: str) -> bool:
+    """Whether it is HTML: of what is named as text only a whole page, for a text may begin and end with a tag."""
     starts = _HTML_START.match(data[:4096].removeprefix(b"\xef\xbb\xbf")) is not None
-    return starts and (suffix not in PLAIN or _HTML_END.search(data[-4096:]) is not None)
+    if suffix not in PLAIN:
+        return starts
+    return starts and _HTML_END.search(data[-4096:]) is not None and all(part.search(data) for part in _HTML_PARTS)
 
 
 def _is_mail(data: bytes, suffix: str) -> bool:
-    """Whether it is a mail: of what is named as text only a whole one, for texts may begin with fields like a mail's."""
+    """Whether it is a mail: of what is named as text only a whole one, as texts may begin with fields like it."""
     head, *body = _BLANK_LINE.split(data[:_LONGEST_HEAD].removeprefix(b"\xef\xbb\xbf"), maxsplit=1)
     fields = {match.lower() for match in _MAIL_FIELD.findall(head)}
     if suffix in MAIL.suffixes:
