@@ -50,7 +50,8 @@ def parts_of(question: str) -> list[str]:
 
 def quotation(question: str, passage: str) -> str:
     """Return the run of whole sentences that holds the most of what is asked, as long as may be."""
-    return max(_runs(passage), key=lambda run: (held(question, run), len(run)), default=passage)
+    runs = list(_runs(passage)) or [passage]
+    return runs[0] if len(runs) == 1 else max(runs, key=lambda run: (held(question, run), len(run)))
 
 
 def headline(question: str, quoted: str) -> str:

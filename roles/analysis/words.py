@@ -29,7 +29,7 @@ STOP_WORDS = frozenset(
 
 def words_of(text: str) -> list[str]:
     """Return the words and numbers of a text in small letters."""
-    return [word.lower() for word in _WORD.findall(spaced(text))]
+    return list(map(str.lower, _WORD.findall(spaced(text))))
 
 
 def spaced(text: str) -> str:

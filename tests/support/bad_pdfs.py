@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from textwrap import wrap
 
 PAGE = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>"
 FONT = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"
@@ -38,6 +39,18 @@ def stream(content: bytes, extra: bytes = b"") -> bytes:
 
 def ordinary(*, table: bool = True) -> bytes:
     return whole(CATALOG, PAGES, PAGE, shown(), FONT, table=table)
+
+
+def pages(*texts: str) -> bytes:
+    """Return a file with a page for each text, of lines as long as a page is wide."""
+    objects = [CATALOG, b"", FONT]
+    for text in texts:
+        lines = b"".join(b"(%s) '\n" % line.encode("ascii") for line in wrap(text, 90))
+        page = PAGE.replace(b"5 0 R", b"3 0 R").replace(b"4 0 R", b"%d 0 R" % (len(objects) + 2))
+        objects += [page, stream(b"BT /F 10 Tf 12 TL 40 780 Td\n%s ET" % lines)]
+    kids = b" ".join(b"%d 0 R" % number for number in range(4, len(objects) + 1, 2))
+    objects[1] = b"<</Type/Pages/Kids[%s]/Count %d>>" % (kids, len(texts))
+    return whole(*objects)
 
 
 def without_text() -> bytes:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from docx import Document
 from openpyxl import Workbook
 
-from support import bad_documents
+from support import bad_documents, bad_pdfs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -107,7 +107,7 @@ def _name(chance: random.Random) -> str:
 
 
 def _paragraphs(chance: random.Random, said: str) -> list[str]:
-    texts = [" ".join(_sentence(chance) for _ in range(chance.randint(3, 9))) for _ in range(chance.randint(4, 12))]
+    texts = [" ".join(_sentence(chance) for _ in range(chance.randint(3, 9))) for _ in range(chance.randint(12, 36))]
     texts.insert(chance.randrange(len(texts)), f"{said} {_sentence(chance)}")
     return texts
 
@@ -146,8 +146,7 @@ def _table(path: Path, paragraphs: Sequence[str]) -> None:
 
 
 def _pdf(path: Path, paragraphs: Sequence[str]) -> None:
-    half = len(paragraphs) // 2
-    bad_documents.pdf(path, *("\n\n".join(part) for part in (paragraphs[:half], paragraphs[half:])))
+    path.write_bytes(bad_pdfs.pages(*(" ".join(paragraphs[at : at + 8]) for at in range(0, len(paragraphs), 8))))
 
 
 def _docx(path: Path, paragraphs: Sequence[str]) -> None:
