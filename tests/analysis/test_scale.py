@@ -24,6 +24,7 @@ from roles.analysis.events import StepAnalysed
 from roles.analysis.store import DocumentStore
 from support.fake_openai import ChatRequest, ToolUse, fake_server
 from support.many_documents import CONTRADICTION, QUESTION, ManyDocuments, make
+from swarmbus import Event
 
 if TYPE_CHECKING:
     from roles.analysis.report import Report
@@ -111,6 +112,32 @@ async def test_many_documents_are_analysed_over_http_in_flat_memory(many: ManyDo
     growth = memory[-1] - memory[len(memory) // 4]
     tell(f"largest request {reader.largest} tokens, {growth:.1f} MiB more for the last three quarters")
     assert growth < 8 + 0.01 * COUNT
+
+
+async def test_one_of_twenty_megabytes_is_read_in_pieces(tmp_path: Path) -> None:
+    filler = "The pump was replaced in May, and nobody has checked it since.\n\n" * 120_000
+    half = len(filler) // 2
+    (tmp_path / "long.txt").write_text(
+        f"{filler[:half]}\n\n{CONTRADICTION[0]}\n\n{filler[half:]}{'x' * 5_000_000}{filler}"
+    )
+    (tmp_path / "short.txt").write_text(CONTRADICTION[1])
+    assert (tmp_path / "long.txt").stat().st_size > 20_000_000
+    reader = Reader()
+    events: list[int] = []
+
+    def watch(item: Any) -> None:
+        if isinstance(getattr(item, "event", None), Event):
+            events.append(len(item.event.model_dump_json()))
+
+    async with fake_server(reader) as server:
+        report = await analyze(tmp_path, QUESTION, model=f"{server.url}#any", on_event=watch)
+    (claim,) = report.claims
+    assert [(quote.text, quote.start) for quote in claim.quotes] == [
+        (CONTRADICTION[0], half + 2),
+        (CONTRADICTION[1], 0),
+    ]
+    assert reader.largest < WINDOW
+    assert max(events) < 20_000
 
 
 def assert_accounted_for(report: Report, many: ManyDocuments) -> None:
