@@ -21,12 +21,13 @@ T = TypeVar("T")
 
 def lone(error: BaseException) -> BaseException:
     """Return the only error of a group, however deep it lies; a group of several is returned as it is."""
-    inner = error
-    while isinstance(inner, BaseExceptionGroup):
+    inner: Any = error
+    while issubclass(type(inner), BaseExceptionGroup):  # `isinstance` would ask the error itself
         if len(inner.exceptions) > 1:
             return error
         inner = inner.exceptions[0]
-    return inner
+    only: BaseException = inner
+    return only
 
 
 @contextmanager

@@ -41,6 +41,26 @@ async def test_a_retryable_error_is_tried_again_up_to_three_times_with_growing_p
         assert (await run.result()).output == WorkDone(text="done")
 
 
+async def test_the_only_error_of_a_task_group_is_the_handler_s() -> None:
+    attempts: list[int] = []
+
+    class Worker(Role):
+        @on(retry=Retry(attempts=2, delay=0))
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            attempts.append(ctx.attempt)
+            async with anyio.create_task_group() as group:
+                group.start_soon(self.fail)
+            return WorkDone()
+
+        async def fail(self) -> None:
+            raise Retryable("not now")
+
+    with pytest.raises(RunFailed, match=r"worker\.work for work_given .*: Retryable: not now") as caught:
+        await worker_swarm(Worker()).run(WorkGiven())
+    assert attempts == [1, 2]
+    assert isinstance(caught.value.__cause__, Retryable)
+
+
 async def test_when_the_attempts_are_used_up_the_last_error_is_the_cause() -> None:
     worker, attempts = failing(9, Retryable, Retry(attempts=2, delay=0))
     with pytest.raises(RunFailed) as caught:

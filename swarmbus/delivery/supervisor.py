@@ -19,6 +19,7 @@ from swarmbus.delivery.endings import describe
 from swarmbus.delivery.watching import tell_start
 from swarmbus.errors import RoleError
 from swarmbus.records import Committed, ErrorInfo, Failed, Started
+from swarmbus.task_groups import lone
 from swarmbus.text import error_text, text_of, traceback_text, type_name
 
 if TYPE_CHECKING:
@@ -170,6 +171,7 @@ class Supervisor:
 
     async def _fail(self, attempt: Attempt, error: BaseException) -> None:
         delivery, run = attempt.delivery, attempt.run
+        error = lone(error)  # of a task group in which one task failed, that task's
         retry = self._policies[delivery.handler.number].retry
         tries = attempt.number - delivery.lost - delivery.cut
         retry_at: float | None = None
