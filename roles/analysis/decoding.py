@@ -51,8 +51,15 @@ Source: the Encoding Standard of the WHATWG.
 """
 _CYRILLIC_WORD = re.compile(r"[\u0400-\u04ff]{2}")
 _UNUSABLE = re.compile(r"[\x00\ud800-\udfff]")
-_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b")) + b"\x7f"
+_WIDE = (
+    ("utf-32-le", 4, (2, 3), 0),
+    ("utf-32-be", 4, (0, 1), 3),
+    ("utf-16-le", 2, (1,), 0),
+    ("utf-16-be", 2, (0,), 1),
+)
+"""Encodings of wide characters: how many bytes each has, which of them are mostly 0, and which one hardly ever is."""
 _SAMPLE = 65_536
 
 
@@ -113,7 +120,10 @@ def replace_unusable(text: str) -> tuple[str, int]:
 
 
 def replace_controls(text: str) -> tuple[str, int]:
-    """Replace also what controls a terminal, all but tabs and line ends; return the text and how many there were."""
+    """Replace also what controls a terminal or the direction of writing; return the text and how many there were.
+
+    Tabs and line ends stay.
+    """
     return _NO_TEXT.subn(REPLACEMENT, text)
 
 
@@ -201,16 +211,20 @@ def _telling_lines(data: bytes) -> bytes:
 
 
 def _wide(sample: bytes) -> str | None:
-    """UTF-16 without a byte order mark: nearly every NUL is at one side of the pairs of bytes."""
-    half = len(sample) // 2
-    if half < 2 or (len(sample) % 2 and len(sample) < _SAMPLE):
-        return None
-    even, odd = sample[0::2].count(0), sample[1::2].count(0)
-    if odd > 0.4 * half and even < 0.05 * half:
-        return "utf-16-le"
-    if even > 0.4 * half and odd < 0.05 * half:
-        return "utf-16-be"
+    """UTF-16 or UTF-32 without a byte order mark: nearly every NUL is at the same side of each character's bytes."""
+    for encoding, width, empty, full in _WIDE:
+        units = len(sample) // width
+        zeros = [sample[place : units * width : width].count(0) for place in range(width)]
+        most = 0.4 if width == 2 else 0.95  # half of UTF-16 may be beyond Latin letters
+        if units > 1 and zeros[full] < 0.05 * units and all(zeros[place] > most * units for place in empty):
+            return encoding if _is_written(sample.decode(encoding, "replace")) else None
     return None
+
+
+def _is_written(text: str) -> bool:
+    """Whether nearly all characters are of those that texts are made of."""
+    odd = sum(not (character.isprintable() or character.isspace()) for character in text)
+    return odd <= 0.05 * len(text)
 
 
 def _is_utf8(sample: bytes) -> bool:

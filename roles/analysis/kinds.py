@@ -56,6 +56,7 @@ XLS = Kind("extracted", "XLS", "application/vnd.ms-excel", (".xls",))
 MSG = Kind("extracted", "Outlook mail", "application/vnd.ms-outlook", (".msg",))
 ENCRYPTED_OFFICE = Kind("encrypted", "Office file", "", (".docx", ".pptx", ".xlsx"))
 IMAGE = Kind("image", "picture")
+MEDIA = Kind("unknown", "sound or film")
 ARCHIVE = Kind("archive", "archive")
 UNKNOWN = Kind("unknown", "binary data")
 
@@ -73,6 +74,7 @@ PLAIN = frozenset(
 ) | {""}
 """Endings of files that may speak of a format, at their very beginning even, without being of it."""
 
+_MEDIA = (b"RIFF", b"RIFX", b"FORM", b"OggS", b"fLaC", b"ID3")
 _SIGNATURES: tuple[tuple[bytes, Kind], ...] = (
     (b"\x89PNG", IMAGE),
     (b"\xff\xd8\xff", IMAGE),
@@ -80,6 +82,7 @@ _SIGNATURES: tuple[tuple[bytes, Kind], ...] = (
     (b"BM", IMAGE),
     (b"II*\x00", IMAGE),
     (b"MM\x00*", IMAGE),
+    *((signature, MEDIA) for signature in _MEDIA),
     (b"\x1f\x8b", ARCHIVE),
     (b"BZh", ARCHIVE),
     (b"\xfd7zXZ", ARCHIVE),
@@ -135,10 +138,9 @@ def kind_of(data: bytes, suffix: str, *, pdf: bool = True) -> Kind:  # noqa: PLR
         return _zip_kind(data, suffix)
     if data.startswith(_OLE):
         return _ole_kind(data, suffix)
-    text = is_text(data)
-    if not text:
+    if not is_text(data) or _is_media(data):
         return next((kind for signature, kind in _SIGNATURES if data.startswith(signature)), UNKNOWN)
-    if _RTF_START.match(data) and (suffix not in PLAIN or data.rstrip(b"\0\r\n ").endswith(b"}")):
+    if _is_rtf(data, suffix):
         return RTF
     if suffix in HTML.suffixes or _is_page(data, suffix):
         return HTML
@@ -163,6 +165,16 @@ def _is_pdf(data: bytes, suffix: str) -> bool:
 def only_speaks_of_pdf(data: bytes, suffix: str) -> bool:
     """Whether a file that could not be read as PDF is a text that shows how one begins."""
     return is_text(data) and not (suffix in PDF.suffixes and _PDF_HEADER.match(data))
+
+
+def _is_media(data: bytes) -> bool:
+    """Whether it is sound or film: what is quiet has the bytes of a text, behind letters that no text has so."""
+    return data.startswith(_MEDIA) and b"\0" in data[:_LONGEST_HEAD]
+
+
+def _is_rtf(data: bytes, suffix: str) -> bool:
+    whole = _RTF_START.match(data) is not None and data.rstrip(b"\0\r\n ").endswith(b"}")
+    return whole or (suffix not in PLAIN and data.startswith(b"{\\rtf"))
 
 
 def _is_page(data: bytes, suffix: str) -> bool:

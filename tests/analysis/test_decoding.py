@@ -70,6 +70,28 @@ def test_what_is_stated_is_not_always_believed(data: bytes, stated: str, text: s
     assert decode(data, stated).text == text
 
 
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ("naïve €5".encode("utf-16-le") + b"\n", "naïve €5\ufffd"),
+        (POLISH.encode("utf-16-be")[:-1], f"{POLISH[:-1]}\ufffd"),
+        (POLISH.encode("utf-32-le"), POLISH),
+        (JAPANESE.encode("utf-32-be"), JAPANESE),
+        (POLISH.encode("utf-32-le") + b"\n", f"{POLISH}\ufffd"),
+    ],
+    ids=["UTF-16 and a byte", "UTF-16 without its last byte", "UTF-32", "UTF-32, big end first", "UTF-32 and a byte"],
+)
+def test_wide_characters_are_known_without_a_mark(data: bytes, text: str) -> None:
+    read = extract(data, ".txt")
+    assert (read.status, read.text) == ("read", text)
+    assert "the encoding is not stated" in read.warnings[0]
+
+
+@pytest.mark.parametrize("data", [bytes(4000), b"\0\0\0\1" * 500, bytes(range(256)) * 20, b"\1\0\2\0\0\0" * 100])
+def test_what_is_no_text_is_taken_for_none(data: bytes) -> None:
+    assert extract(data, ".bin").status == "failed"
+
+
 def test_what_states_nothing_has_no_stated_encoding() -> None:
     assert stated_encoding(b"<p>charset=latin1") is None
     assert decode(b"plain").warnings == ()

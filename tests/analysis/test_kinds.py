@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from roles.analysis.extract import extract
-from roles.analysis.kinds import HTML, MAIL, PDF, RTF, TEXT, UNKNOWN, Kind, kind_of
+from roles.analysis.kinds import HTML, MAIL, MEDIA, PDF, RTF, TEXT, UNKNOWN, Kind, kind_of
 
 PDF_FILE = b"%PDF-1.7\n1 0 obj\n<</Type/Catalog>>\nendobj\ntrailer\n%%EOF"
 PAGE = b"<!DOCTYPE html>\n<html><body><p>Said.</p></body></html>"
@@ -41,6 +41,9 @@ SENT = b"Message-ID: <1@b.c>\nSubject: pump,\n failed\n" + LETTER
         (b"<html>,<b>\n1,</html>\n</html>", ".csv", TEXT),
         (b"{\\rtf1 is how RTF begins.", ".adoc", TEXT),
         (b"{\\rtf is how RTF begins}", ".txt", TEXT),
+        (b"{\\rtf\\ansi A pump.}", ".rtf", RTF),
+        (b"RIFF" + b"A\0B\0" * 999, ".wav", MEDIA),
+        (b"RIFF is how sounds begin.", ".txt", TEXT),
         (PAGE, ".txt", HTML),
         (PAGE + b"\n<!-- saved -->\n", "", HTML),
         (PAGE[:-14], ".asp", HTML),
