@@ -135,7 +135,7 @@ def _claim(number: int, claim: QuotedClaim, titles: dict[str, str]) -> str:
 def _inline(text: str) -> str:
     """Make a text harmless within a paragraph: one line, and no mark of Markdown's or HTML's takes effect.
 
-    Nor does a character that controls a terminal, which is replaced.
+    Nor does a character that controls a terminal or turns the direction of writing, which is replaced.
     """
     plain, _ = replace_controls(" ".join(text.split()))
-    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", plain)
+    return re.sub(r"([\\`*_\[\]<>#|]|&(?=\w+;))", r"\\\1", plain)

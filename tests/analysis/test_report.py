@@ -53,9 +53,14 @@ def test_markdown_names_document_and_place_of_each_quotation() -> None:
 
 def test_no_text_of_a_document_becomes_markup() -> None:
     assert "The \\*pump\\* \\<b\\>failed\\</b\\>" in REPORT.to_markdown()
+    named = with_text("path", "R&D &amp; &#38; &x.md").to_markdown()
+    assert "| R&D \\&amp; &\\#38; &x.md |" in named
 
 
-@pytest.mark.parametrize("unfit", ["\x1b[31m", "\x00", "\x9b", "\udcff"], ids=["escape", "NUL", "C1", "surrogate"])
+UNFIT = {"escape": "\x1b[31m", "NUL": "\x00", "C1": "\x9b", "surrogate": "\udcff", "direction": "\u202e"}
+
+
+@pytest.mark.parametrize("unfit", UNFIT.values(), ids=UNFIT)
 @pytest.mark.parametrize("place", ["question", "summary", "path", "quotation", "warning", "reason"])
 def test_what_controls_a_terminal_or_is_no_text_reaches_no_report(unfit: str, place: str) -> None:
     report = with_text(place, f"before{unfit}after")
