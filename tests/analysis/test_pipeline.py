@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from roles.analysis.documents import Document, NoDocumentsError, load_documents
-from roles.analysis.events import StepAnalysed
+from roles.analysis.events import AnalysisReady, StepAnalysed
 from roles.analysis.pipeline import analysis_swarm, analyze
 from roles.analysis.report import Report
 from roles.analysis.roles import AnalysisExecutor
@@ -45,6 +45,15 @@ async def test_every_quotation_of_a_report_stands_in_its_source() -> None:
         for quote in claim.quotes:
             assert quote.verified
             assert texts[quote.document][quote.start : quote.end] == quote.text
+
+
+async def test_the_answer_tells_how_steps_ended_and_not_again_what_they_found() -> None:
+    seen: list[Any] = []
+    await analyze(SAMPLES, QUESTION, on_event=seen.append)
+    (ready,) = (item.event for item in seen if isinstance(getattr(item, "event", None), AnalysisReady))
+    found = {item.event.step_id for item in seen if isinstance(getattr(item, "event", None), StepAnalysed)}
+    assert {step.step_id for step in ready.steps} == found
+    assert {step.answer for step in ready.steps} == {""}
 
 
 async def test_the_same_question_gets_the_same_report() -> None:
