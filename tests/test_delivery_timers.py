@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 
 import anyio
@@ -9,7 +10,7 @@ import pytest
 
 from support.clock import FakeClock
 from support.jobs import JobGiven, PieceDone, WorkDone, WorkGiven, WorkSeen, gatherer, job_swarm, started, worker_swarm
-from swarmbus import Role, RoleContext, on
+from swarmbus import Retry, Retryable, Role, RoleContext, on
 
 AGAIN = ("worker", WorkSeen, "worker")
 
@@ -35,6 +36,27 @@ async def test_an_event_published_after_a_while_comes_then_and_the_run_waits_for
         assert run.status == "running"
         await clock.advance(1)
         assert (await run.result()).output.text == "later"
+
+
+@pytest.mark.parametrize("again", ["timer", "retry"])
+async def test_what_came_due_is_let_go_while_the_run_goes_on(again: str) -> None:
+    class Worker(Role):
+        @on(WorkGiven, WorkSeen)
+        async def see(self, event: WorkGiven | WorkSeen, ctx: RoleContext[WorkSeen]) -> WorkDone | None:
+            if again == "retry" and ctx.attempt == 1:
+                raise Retryable("once more")
+            await ctx.publish(WorkSeen(text=f"{event.text}+"), after=1)
+            return None
+
+    clock, gone = FakeClock(), 120
+    swarm = worker_swarm(Worker(), AGAIN, clock=clock, retry=Retry(delay=1, jitter=0))
+    async with started(swarm, WorkGiven()) as (_, run):
+        for _ in range(2 * gone):
+            await clock.advance(1)
+        gc.collect()
+        held = [one for one in gc.get_objects() if isinstance(one, WorkSeen)]
+        assert len(held) < gone
+        await run.cancel()
 
 
 async def test_a_timer_goes_with_a_cancelled_run() -> None:

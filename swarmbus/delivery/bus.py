@@ -328,7 +328,7 @@ class Bus:
             if delivery.live and delivery.attempt == attempt:
                 self._transport.send(run, delivery)
 
-        run.alarms.append(self._timekeeper.call_at(self._monotonic_at(delivery.not_before), again))
+        run.keep(self._timekeeper.call_at(self._monotonic_at(delivery.not_before), again))
         self._transport.release(run, delivery)
 
     def _set_alarm(self, run: RunState, timer: Timer) -> None:
@@ -343,7 +343,7 @@ class Bus:
                     return
             await self.write(run, Fired(self.clock.time(), timer.number))
 
-        run.alarms.append(self._timekeeper.call_at(self._monotonic_at(timer.due), fire))
+        run.keep(self._timekeeper.call_at(self._monotonic_at(timer.due), fire))
 
     def _monotonic_at(self, due: float) -> float:
         return self.clock.monotonic() + max(0.0, due - self.clock.time())

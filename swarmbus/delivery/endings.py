@@ -130,7 +130,7 @@ class Endings:
     def limit_seconds(self, run: RunState, seconds: float) -> None:
         """End a run that is still going on after so many seconds."""
         run.budget, run.budget_over = seconds, self._clock.monotonic() + seconds
-        run.alarms.append(self._timekeeper.call_at(run.budget_over, lambda: self.check_time(run)))
+        run.keep(self._timekeeper.call_at(run.budget_over, lambda: self.check_time(run)))
 
     def limit_time(self, run: RunState, seconds: float) -> None:
         """End a run that has no result within so many seconds, while all of it waits for a person not counted."""
@@ -143,7 +143,7 @@ class Endings:
             self._watch(run)
 
     def _watch(self, run: RunState) -> None:
-        run.alarms.append(self._timekeeper.call_at(run.deadline, lambda: self.check_time(run)))
+        run.keep(self._timekeeper.call_at(run.deadline, lambda: self.check_time(run)))
 
     async def check_time(self, run: RunState) -> None:
         """End a run whose time is over, naming what was busy."""

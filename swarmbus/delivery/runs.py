@@ -62,6 +62,7 @@ class RunState:
         self.writing: anyio.CancelScope | None = None
         self.lost: Exception | None = None
         self.alarms: list[Alarm] = []
+        self._sweep_at = 100
         self._settled: anyio.Event | None = None
 
     @property
@@ -79,6 +80,13 @@ class RunState:
             self.deadline, self.left = now + self.left, None
             return True
         return False
+
+    def keep(self, alarm: Alarm) -> None:
+        """Keep an alarm, to be cancelled when the run is over; those that are over by now are forgotten."""
+        if len(self.alarms) >= self._sweep_at:
+            self.alarms = [one for one in self.alarms if one.call is not None]
+            self._sweep_at = 100 + 2 * len(self.alarms)
+        self.alarms.append(alarm)
 
     def landed(self) -> None:
         """Take note that the last attempt under way has come to an end."""

@@ -65,6 +65,7 @@ class Timekeeper:
                     alarm = heapq.heappop(self._alarms)
                     if alarm.call is not None:
                         group.start_soon(alarm.call)
+                        alarm.cancel()  # what it holds is needed no longer, however long the alarm is kept
                 await self._wait(self._alarms[0].deadline if self._alarms else math.inf)
 
     def _sweep(self) -> None:
