@@ -64,6 +64,7 @@ def test_the_root_and_the_start_of_the_command_line_load_next_to_nothing() -> No
         "swarmbus.cli.leaving",
         "swarmbus.cli.output",
         "swarmbus.cli.start",
+        "swarmbus.cli.streams",
         "swarmbus.errors",
     ]
 

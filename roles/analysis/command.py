@@ -23,7 +23,18 @@ from roles.analysis.pipeline import analyze as analyze_documents
 from roles.analysis.pipeline import clean_question
 from roles.analysis.roles import DOCUMENT_STEP
 from roles.analysis.step_progress import StepProgress
-from swarmbus.cli import GRACE, ExitCode, Leaving, WriteError, notice, stopping, unwritable, user_code, write_data
+from swarmbus.cli import (
+    GRACE,
+    STREAMS,
+    ExitCode,
+    Leaving,
+    WriteError,
+    notice,
+    stopping,
+    unwritable,
+    user_code,
+    write_data,
+)
 from swarmbus.console import RunProgress
 from swarmbus.errors import UnknownModel
 
@@ -106,7 +117,7 @@ def _analyzed(files: list[str], question: str, model: str, timeout: float | None
         stop = stack.enter_context(stopping())
         screen = stack.enter_context(ExitStack())
         screen.enter_context(user_code())
-        progress = screen.enter_context(RunProgress(lambda: stop.notice))
+        progress = screen.enter_context(RunProgress(lambda: stop.notice, stream=STREAMS.notices))
 
         def tell(report: Report) -> int:
             screen.close()

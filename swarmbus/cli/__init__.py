@@ -10,9 +10,11 @@ from swarmbus.cli.interrupts import GRACE, Stop, stopping
 from swarmbus.cli.leaving import Leaving
 from swarmbus.cli.output import ExitCode, notice, write_data, write_text
 from swarmbus.cli.start import main
+from swarmbus.cli.streams import STREAMS
 
 __all__ = [
     "GRACE",
+    "STREAMS",
     "ExitCode",
     "Leaving",
     "Stop",

@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from swarmbus.cli.interrupts import GRACE
+from swarmbus.cli.streams import STREAMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,9 +33,9 @@ _WORKER = "AnyIO worker thread"  # anyio's name for those in which handlers and 
 
 def leave(code: int) -> None:
     """End the process here."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (STREAMS.results, STREAMS.notices, sys.stdout, sys.stderr):
         try:
-            stream.flush()
+            stream.flush()  # type: ignore[union-attr]
         except (AttributeError, OSError, ValueError):
             continue  # it is closed, or nobody reads it
     os._exit(code)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import io
 import os
 import re
-import sys
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from swarmbus.cli.files import WriteError, write_file
+from swarmbus.cli.streams import STREAMS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,7 +54,7 @@ Exit codes:
 
 def write_text(text: str) -> None:
     """Write text for a person to standard output; what its encoding can't hold is escaped."""
-    _write(sys.stdout, text)
+    _write(STREAMS.results, text)
 
 
 def write_data(text: str, path: Path | None = None) -> None:
@@ -66,14 +66,14 @@ def write_data(text: str, path: Path | None = None) -> None:
     if path is not None:
         write_file(path, text)
         return
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
-    _write(sys.stdout, text)
+    if isinstance(STREAMS.results, io.TextIOWrapper):
+        STREAMS.results.reconfigure(encoding="utf-8", errors="backslashreplace")
+    _write(STREAMS.results, text)
 
 
 def notice(text: str) -> None:
     """Write a line about what is going on to standard error; what would control a terminal is escaped."""
-    _write(sys.stderr, f"{_CONTROLS.sub(_escaped, text)}\n")
+    _write(STREAMS.notices, f"{_CONTROLS.sub(_escaped, text)}\n")
 
 
 def _write(stream: TextIO | None, text: str) -> None:
@@ -86,7 +86,7 @@ def _write(stream: TextIO | None, text: str) -> None:
         stream.flush()
     except OSError as error:
         _discard(stream)
-        if stream is sys.stdout and not isinstance(error, BrokenPipeError):
+        if stream is STREAMS.results and not isinstance(error, BrokenPipeError):
             raise WriteError.of("standard output", error) from error
 
 

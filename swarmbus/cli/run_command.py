@@ -16,6 +16,7 @@ from swarmbus.cli.leaving import Leaving
 from swarmbus.cli.output import ExitCode, notice, write_data
 from swarmbus.cli.person import Person
 from swarmbus.cli.running import run_to_end, without_result
+from swarmbus.cli.streams import STREAMS
 from swarmbus.cli.tracebacks import own_traceback
 from swarmbus.console import RunProgress
 from swarmbus.errors import UnknownModel
@@ -63,7 +64,7 @@ def _run(swarm: Swarm[Any], event: Event, stop: Stop, *, model: str | None, time
             stack.enter_context(swarm.override(model=_known(model)))
         screen = stack.enter_context(ExitStack())
         screen.enter_context(user_code())
-        progress = screen.enter_context(RunProgress(lambda: stop.notice))
+        progress = screen.enter_context(RunProgress(lambda: stop.notice, stream=STREAMS.notices))
         person = Person(progress.paused, timed=timeout is not None)
 
         def tell(outcome: Outcome) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from swarmbus.cli.interrupts import Interrupted, exiting
 from swarmbus.cli.leaving import goes_on, leave
+from swarmbus.cli.streams import STREAMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,4 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = interrupted.code
     if goes_on(before, interrupted=code > FIRST_SIGNAL):
         leave(code)
+    if arguments is not None:  # who called goes on
+        STREAMS.give_back()
     return code

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swarmbus.annotations import annotations_of
+from swarmbus.cli.interrupts import Interrupted
 from swarmbus.cli.tracebacks import own_traceback
 from swarmbus.events import Event
 from swarmbus.role import Role
@@ -84,7 +85,9 @@ def import_module(name: str) -> ModuleType:
     """
     try:
         return importlib.import_module(name)
-    except (Exception, SystemExit) as error:
+    except Interrupted:
+        raise
+    except BaseException as error:
         raise TargetError(_import_failure(name, error), usage=False) from error
 
 
@@ -168,7 +171,9 @@ def _import_file(path: Path) -> ModuleType:
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except Interrupted:
+        raise
+    except BaseException as error:
         del sys.modules[name]
         raise TargetError(_import_failure(str(path), error), usage=False) from error
     return module
@@ -176,7 +181,7 @@ def _import_file(path: Path) -> ModuleType:
 
 def _import_failure(what: str, error: BaseException) -> str:
     lines = [own_traceback(error), f"{what} can't be imported: {error_text(error)}"]
-    if isinstance(error, SystemExit):
+    if not isinstance(error, Exception):
         lines.append('it ends the program when it is imported; put that under `if __name__ == "__main__":`')
     if isinstance(error, ModuleNotFoundError) and error.name:
         lines += _hidden(error.name)
@@ -220,7 +225,9 @@ def _called(function: Any, name: str) -> Any:
         raise TargetError(f"{name} can't be called without arguments: {error}") from error
     try:
         result = function()
-    except (Exception, SystemExit) as error:
+    except Interrupted:
+        raise
+    except BaseException as error:
         told = f"{own_traceback(error)}\n{name}() failed: {error_text(error)}"
         raise TargetError(told, usage=False) from error
     if inspect.iscoroutine(result):
