@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SWARM = """
 import ctypes, os, sys
@@ -134,6 +133,16 @@ def test_what_is_written_is_no_part_of_the_result_where_standard_error_is_closed
     closing = ["sh", "-c", '"$@" 2>&-', "sh", *command]
     ended = subprocess.run(closing, cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=False, timeout=50)
     assert (ended.returncode, json.loads(ended.stdout)["output"]) == (0, {"text": "told"})
+
+
+def test_a_module_whose_thread_does_not_end_is_checked_to_the_end(tmp_path: Path) -> None:
+    thread = "import threading; threading.Thread(target=threading.Event().wait, name='endless').start()"
+    (tmp_path / "endless.py").write_text(f"{thread}\nfrom swarms.research import swarm\n")
+    command = [sys.executable, "-m", "swarmbus", "check", "endless"]
+    place: dict[str, Any] = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}}
+    ended = subprocess.run(command, **place, capture_output=True, text=True, check=False, timeout=50)
+    assert (ended.returncode, ended.stdout) == (0, "the wiring is sound\n")
+    assert "ended by force: the thread endless, which the swarm's own code began, goes on" in ended.stderr
 
 
 @pytest.mark.parametrize("raised", ["GeneratorExit('over')", "BaseExceptionGroup('both', [SystemExit('over')])"])

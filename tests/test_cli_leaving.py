@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -45,6 +47,23 @@ def test_a_thread_that_a_handler_left_behind_is_not_waited_for(gate: threading.E
     anyio.run(leave_behind, backend="asyncio")
     assert goes_on(before, interrupted=False, patience=0.05)
     gate.set()
+
+
+@pytest.mark.parametrize(
+    ("waits", "ended", "told"),
+    [("gate.wait", 3, "ended by force: the thread endless, which the swarm's own code began, goes on"), ("int", 0, "")],
+    ids=["thread", "none"],
+)
+def test_the_end_of_the_process_is_not_put_off_for_ever(waits: str, ended: int, told: str) -> None:
+    code = f"""
+import threading
+from swarmbus.cli.leaving import bound_exit
+gate = threading.Event()
+threading.Thread(target={waits}, name="endless").start()
+bound_exit(3, 0.3)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=50)
+    assert (run.returncode, run.stderr.partition(";")[0]) == (ended, told)
 
 
 def test_work_whose_block_is_left_is_not_told_by_force() -> None:

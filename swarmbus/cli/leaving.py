@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from swarmbus.cli.interrupts import GRACE
+from swarmbus.cli.output import notice
 from swarmbus.cli.streams import STREAMS
 
 if TYPE_CHECKING:
@@ -39,6 +40,21 @@ def leave(code: int) -> None:
         except (AttributeError, OSError, ValueError):
             continue  # it is closed, or nobody reads it
     os._exit(code)
+
+
+def bound_exit(code: int, patience: float = GRACE) -> None:
+    """Give the interpreter so many seconds to end the process: it waits for the threads that the user's code began."""
+    timer = threading.Timer(patience, _end, [code])
+    timer.daemon = True
+    timer.start()
+
+
+def _end(code: int) -> None:
+    others = (thread for thread in threading.enumerate() if not thread.daemon)
+    names = ", ".join(thread.name for thread in others if thread is not threading.main_thread())
+    what = f"the thread {names}, which the swarm's own code began, goes on" if names else "something goes on"
+    notice(f"ended by force: {what}; let it end with the work, or make it a daemon thread")
+    leave(code)
 
 
 class Leaving(Generic[T]):

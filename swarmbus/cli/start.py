@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from swarmbus.cli.interrupts import Interrupted, exiting
-from swarmbus.cli.leaving import goes_on, leave
+from swarmbus.cli.leaving import bound_exit, goes_on, leave
 from swarmbus.cli.streams import STREAMS
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ FIRST_SIGNAL = 128
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; end the process where threads that can't be stopped go on.
+    """Run the command line and return its exit code; see to it that the process ends, whatever goes on.
 
     Args:
         arguments: what stands behind the program's name; the process's own by default.
@@ -33,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = interrupted.code
     if goes_on(before, interrupted=code > FIRST_SIGNAL):
         leave(code)
-    if arguments is not None:  # who called goes on
+    if arguments is None:
+        bound_exit(code)
+    else:  # who called goes on
         STREAMS.give_back()
     return code
