@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from roles.analysis.archives import damaged_parts, is_hollow
+from roles.analysis.book import read_epub
 from roles.analysis.content import Content
 from roles.analysis.decoding import decode, replace_unusable, stated_encoding
 from roles.analysis.html import text_of_html
 from roles.analysis.kinds import (
     DOCX,
+    EPUB,
     HTML,
     MAIL,
     ODS,
@@ -49,10 +51,11 @@ _LONGEST_REASON = 240
 _UNREADY = re.compile(r"initialization failed[^:]*: (.*)", re.DOTALL)
 """How the library says that a part of its own can't be loaded, which is no fault of the file's."""
 _INLINE = ["a", "abbr", "b", "cite", "code", "del", "em", "i", "kbd", "mark", "q", "s", "samp", "span", "strong", "u"]
-"""HTML inside books: what these mark is read without the mark."""
+"""HTML inside Outlook mails: what these mark is read without the mark."""
 _READERS: dict[Kind, Callable[[bytes], Content]] = {
     DOCX: read_docx,
     XLSX: read_xlsx,
+    EPUB: read_epub,
     MAIL: lambda data: read_mail(data, extract),
 }
 """The kinds of which the library would lose something in silence."""

@@ -1,4 +1,4 @@
-"""Office Open XML files as what they are: archives of parts, related to each other, most of them XML.
+"""Office Open XML files and books as what they are: archives of parts, most of them XML, related to each other.
 
 Source: ECMA-376, part 2, Open Packaging Conventions. What the parts mean is left to the readers of the formats.
 """
@@ -18,7 +18,7 @@ from xml.parsers import expat
 from roles.analysis.archives import ZIP_ERRORS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _MOST = 2**29
 _CHUNK = 2**20
@@ -107,7 +107,7 @@ class Package:
         """
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
-        parser.StartDoctypeDeclHandler = _refuse
+        parser.EntityDeclHandler = _refuse
         local = _LocalNames()
         if start is not None:
             given = start
@@ -119,16 +119,31 @@ class Package:
             parser.EndElementHandler = lambda tag: ended(local[tag])
         parser.CharacterDataHandler = text
         try:
-            name = self._names[part.casefold()]
-            if self._archive.getinfo(name).file_size > _MOST:
-                raise ValueError(f"{part} is larger than {_MOST // 2**20} MiB")
+            for chunk in self._chunks(part):
+                parser.Parse(chunk)
+            parser.Parse(b"", True)
+        except expat.ExpatError as error:
+            raise ValueError(f"{part}: {error}") from error
+
+    def read(self, part: str) -> bytes:
+        """Return a part's content.
+
+        Raises:
+            ValueError: the part is missing or damaged.
+        """
+        return b"".join(self._chunks(part))
+
+    def _chunks(self, part: str) -> Iterator[bytes]:
+        name = self._names.get(part.casefold())
+        if name is None:
+            raise ValueError(f"{part} is missing")
+        if self._archive.getinfo(name).file_size > _MOST:
+            raise ValueError(f"{part} is larger than {_MOST // 2**20} MiB")
+        try:
             with self._archive.open(name) as member:
                 while chunk := member.read(_CHUNK):
-                    parser.Parse(chunk)
-                parser.Parse(b"", True)
-        except KeyError:
-            raise ValueError(f"{part} is missing") from None
-        except (expat.ExpatError, *ZIP_ERRORS) as error:
+                    yield chunk
+        except ZIP_ERRORS as error:
             raise ValueError(f"{part}: {error}") from error
 
 
@@ -141,5 +156,5 @@ class _LocalNames(dict[str, str]):
 
 
 def _refuse(*_: object) -> None:
-    """Entities of its own, which can grow beyond all bounds, are forbidden to an Office file."""
-    raise ValueError("a document type declaration, which no Office file may have")
+    """Entities of its own can grow beyond all bounds, and no program writes any into such a file."""
+    raise ValueError("it declares entities of its own, which are not read")
