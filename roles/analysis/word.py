@@ -34,7 +34,7 @@ def read_docx(data: bytes) -> Content:
     """
     package = Package(data)
     main = package.main("word/document.xml")
-    text, damage = _blocks(package, main)
+    text, damage = read_blocks(package, main)
     if damage and not text:
         raise ValueError(damage[0])
     try:
@@ -45,7 +45,7 @@ def read_docx(data: bytes) -> Content:
     # There are headers for the first page, for even pages and for each section, most of them the same.
     beside: dict[str, None] = {}
     for part in dict.fromkeys(relation.part for kind in _BESIDE for relation in related if relation.type == kind):
-        blocks, damaged = _blocks(package, part)
+        blocks, damaged = read_blocks(package, part)
         beside |= dict.fromkeys(blocks)
         damage += damaged
     unread = Counter(_UNREAD[relation.type] for relation in related if relation.type in _UNREAD)
@@ -53,8 +53,8 @@ def read_docx(data: bytes) -> Content:
     return Content("\n\n".join([*text, *beside]), lost="; ".join(lost))
 
 
-def _blocks(package: Package, part: str) -> tuple[list[str], list[str]]:
-    """Return the paragraphs and tables of a part, and what is damaged of it."""
+def read_blocks(package: Package, part: str) -> tuple[list[str], list[str]]:
+    """Return the paragraphs and tables of a part, in whichever Office file, and what is damaged of it."""
     reader = _Reader()
     try:
         package.parse(part, reader.start, reader.end, reader.text)

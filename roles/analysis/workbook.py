@@ -8,7 +8,10 @@ from __future__ import annotations
 from roles.analysis.content import Content
 from roles.analysis.packages import Package
 from roles.analysis.sheet_cells import Book, read_book, read_comments, read_rows
+from roles.analysis.word import read_blocks
 
+_BESIDE = {"comments": read_comments, "drawing": read_blocks}
+"""The relations to parts with text that stands on a sheet beside its cells, with what reads them."""
 _ROOM = 200_000
 _SPARSE = 20
 _NAMED = 5
@@ -33,7 +36,7 @@ def read_xlsx(data: bytes) -> Content:
 
 
 def _sheet(package: Package, part: str, book: Book) -> tuple[list[str], list[str]]:
-    """Return the lines of a sheet with its comments behind them, and what is damaged of it."""
+    """Return the lines of a sheet, with comments and the text of shapes behind them, and what is damaged of it."""
     rows, damage = read_rows(package, part, book)
     lines = _lines(rows)
     try:
@@ -41,9 +44,9 @@ def _sheet(package: Package, part: str, book: Book) -> tuple[list[str], list[str
     except ValueError as error:
         return lines, [*damage, str(error)]
     for relation in related:
-        if relation.type == "comments":
-            comments, damaged = read_comments(package, relation.part)
-            lines += comments
+        if relation.type in _BESIDE:
+            beside, damaged = _BESIDE[relation.type](package, relation.part)
+            lines += beside
             damage += damaged
     return lines, damage
 

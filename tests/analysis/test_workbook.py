@@ -139,6 +139,19 @@ def test_many_cells_may_lie_far_apart() -> None:
     assert len(read.text) < 100_000
 
 
+def test_the_text_of_shapes_follows_the_cells() -> None:
+    with zipfile.ZipFile(io.BytesIO(workbook(GOOD))) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    drawing = (
+        f'<Relationships><Relationship Id="d" Type="{RELATION}/drawing" Target="../drawings/d.xml"/></Relationships>'
+    )
+    shape = (
+        '<x:wsDr xmlns:x="x" xmlns:a="a"><x:sp><a:p><a:r><a:t>seen &amp; </a:t></a:r><a:r><a:t>read</a:t></a:r></a:p>'
+    )
+    more = {"xl/worksheets/_rels/sheet1.xml.rels": drawing, "xl/drawings/d.xml": f"{shape}</x:sp></x:wsDr>"}
+    assert extract(zipped({**parts, **more}), ".xlsx").text == "## S1\n\n| good |\nseen & read\n\n"
+
+
 def test_a_sheet_that_is_damaged_is_named_and_read_as_far_as_it_goes() -> None:
     read = extract(workbook(GOOD, row(cell("whole")) + "<row><c><v>hal"), ".xlsx")
     assert read.status == "partial"
