@@ -220,6 +220,17 @@ def test_a_target_may_be_a_package_in_the_working_folder(target: str, tmp_path: 
     assert main(["check", target]) == 0
 
 
+def test_a_working_folder_that_was_deleted_is_told(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    command = ["sh", "-c", 'cd gone && rmdir ../gone && exec "$@"', "sh", sys.executable, "-m", "swarmbus", "check"]
+    environment = {**os.environ, "PYTHONPATH": str(TESTS.parent)}
+    ended = subprocess.run(
+        [*command, "app"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=50
+    )
+    assert ended.returncode == 2
+    assert "the working folder was deleted; change to one that exists" in ended.stderr
+
+
 def test_a_package_whose_name_is_taken_finds_its_modules(tmp_path: Path) -> None:
     package = tmp_path / "json"
     package.mkdir()
@@ -260,9 +271,10 @@ def test_a_file_elsewhere_finds_the_modules_beside_it(app: Path, tmp_path: Path)
         ("nosuchmodule:swarm", ("there is no module 'nosuchmodule'", "registered: analysis")),
         ("analysys", ("did you mean `analysis`?",)),
         ("what is this", ("is no target", "MODULE:NAME")),
+        ("folder.deeper:swarm", ("deeper, a folder without an __init__.py, has no 'swarm'",)),
     ],
     ids=["attribute", "no near match", "no swarm", "role class", "role", "event", "table", "makes a role", "arguments",
-         "async", "file", "text", "folder", "module", "registered", "nonsense"],
+         "async", "file", "text", "folder", "module", "registered", "nonsense", "namespace"],
 )  # fmt: skip
 def test_a_target_that_leads_nowhere_is_a_usage_error(
     target: str, says: tuple[str, ...], app: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -270,6 +282,7 @@ def test_a_target_that_leads_nowhere_is_a_usage_error(
     (tmp_path / "notes.txt").touch()
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "inside.py").touch()
+    (tmp_path / "folder" / "deeper").mkdir()
     assert main(["check", target]) == 2
     out, err = capsys.readouterr()
     assert out == ""

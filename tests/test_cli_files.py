@@ -254,8 +254,9 @@ def test_a_format_that_is_named_wins_over_the_ending_and_that_is_said(capsys: py
         (("-o", "g.svg"), ("no format is known by the ending .svg", ".dot", "--format")),
         (("-o", "no/such/g.dot"), ("there is no folder no/such",)),
         (("-o", "."), (". is a folder",)),
+        (("-o", "new/"), ("new/ is a folder; name a file",)),
     ],
-    ids=["ending", "no folder", "folder"],
+    ids=["ending", "no folder", "folder", "folder that is not there"],
 )
 def test_a_picture_that_cannot_be_written_is_refused(
     options: tuple[str, ...], says: tuple[str, ...], folder: Path, capsys: pytest.CaptureFixture[str]

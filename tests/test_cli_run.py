@@ -154,8 +154,9 @@ def test_an_event_may_come_from_standard_input(event: str) -> None:
         ("@binary", "the JSON is no Asked"),
         ("event.json", "to read it from the file event.json, write @event.json"),
         ("\udcff", "the JSON is no Asked"),
+        ("@/dev/zero", "/dev/zero holds more than 64 MiB, which is no event"),
     ],
-    ids=["no file", "folder", "not UTF-8", "without the sign", "no text"],
+    ids=["no file", "folder", "not UTF-8", "without the sign", "no text", "endless"],
 )
 def test_an_event_that_cannot_be_read_is_a_usage_error(
     event: str, says: str, folder: Path, capsys: pytest.CaptureFixture[str]
@@ -166,6 +167,14 @@ def test_an_event_that_cannot_be_read_is_a_usage_error(
     out, err = capsys.readouterr()
     assert out == ""
     assert says in err
+
+
+def test_an_endless_standard_input_is_a_usage_error() -> None:
+    command = [sys.executable, "-m", "swarmbus", "run", f"{HERE}:echo", "--event", "-"]
+    with open("/dev/zero", "rb") as zeros:  # noqa: PTH123
+        ended = subprocess.run(command, stdin=zeros, capture_output=True, text=True, check=False, timeout=50)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "standard input holds more than 64 MiB" in ended.stderr
 
 
 def test_an_empty_model_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,7 @@ from swarmbus.cli import (
     ExitCode,
     Leaving,
     WriteError,
+    named_file,
     notice,
     stopping,
     unwritable,
@@ -57,9 +58,18 @@ def analyze(
         str | None, typer.Option(help=f"Such as {DEFAULT_MODEL} or offline.", show_default="by what is configured")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="A file for the report, as Markdown; - for standard output.", show_default="-")
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            parser=named_file,
+            help="A file for the report, as Markdown; - for standard output.",
+            show_default="-",
+        ),
     ] = None,
-    json: Annotated[Path | None, typer.Option(help="A file for the report, as JSON; - for standard output.")] = None,
+    json: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", parser=named_file, help="A file for the report, as JSON; - for standard output."),
+    ] = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds until the analysis is given up.", min=0.001)] = None,
 ) -> None:
     """Answer a question from many documents; every claim of the report quotes where it is from."""

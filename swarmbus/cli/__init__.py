@@ -4,7 +4,7 @@ A command of another package is a function for typer, named in the entry point g
 needs of the command line beside typer is here.
 """
 
-from swarmbus.cli.files import WriteError, unwritable
+from swarmbus.cli.files import WriteError, named_file, unwritable
 from swarmbus.cli.foreign import user_code
 from swarmbus.cli.interrupts import GRACE, Stop, stopping
 from swarmbus.cli.leaving import Leaving
@@ -20,6 +20,7 @@ __all__ = [
     "Stop",
     "WriteError",
     "main",
+    "named_file",
     "notice",
     "stopping",
     "unwritable",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swarmbus.cli import findings, table_view
-from swarmbus.cli.files import unwritable
+from swarmbus.cli.files import named_file, unwritable
 from swarmbus.cli.foreign import user_code
 from swarmbus.cli.output import ExitCode, notice, write_data, write_text
 from swarmbus.cli.targets import TargetError, load_swarm
@@ -117,7 +117,14 @@ def graph(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="A file to write it to.", show_default="standard output"),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="PATH",
+            parser=named_file,
+            help="A file to write it to.",
+            show_default="standard output",
+        ),
     ] = None,
 ) -> None:
     """Draw a swarm: who publishes what, and who handles it; also where the check finds faults."""

@@ -23,6 +23,19 @@ class WriteError(OSError):
         return cls(f"{place} can't be written: {error.strerror or error}")
 
 
+def named_file(written: str) -> Path:
+    """Return the path of a file to write, as it stands on the command line.
+
+    Raises:
+        typer.BadParameter: a folder is named, there or not.
+    """
+    import typer  # noqa: PLC0415  # whoever listens to signals has no time for it before
+
+    if written.endswith(_BEHIND_FOLDERS):
+        raise typer.BadParameter(f"{written} is a folder; name a file")
+    return Path(written)
+
+
 def unwritable(path: Path) -> str:
     """Return why a file can't be written, in words; nothing where it can."""
     try:
@@ -39,6 +52,8 @@ def unwritable(path: Path) -> str:
         return str(WriteError.of(path, error))
     return ""
 
+
+_BEHIND_FOLDERS = ("/", os.sep)
 
 _STAYS = (errno.EBUSY, errno.EPERM, errno.EACCES)
 """The errors where a file can't be replaced that may be written: it is mounted, or another's in a sticky folder."""

@@ -6,7 +6,7 @@ import os
 import sys
 from codecs import BOM_UTF8
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pydantic import ValidationError
 
@@ -16,6 +16,9 @@ from swarmbus.text import did_you_mean
 
 if TYPE_CHECKING:
     from swarmbus.swarm import Swarm
+
+LARGEST = 64 * 2**20
+"""Bytes that the JSON of an event may have."""
 
 
 def read_event(swarm: Swarm[Any], written: str) -> Event:
@@ -57,13 +60,21 @@ def _read(content: str) -> str | bytes:
     if content == "-":
         if sys.stdin is None:
             raise ValueError("standard input is closed")
-        return sys.stdin.buffer.read().removeprefix(BOM_UTF8)
+        return _bounded(sys.stdin.buffer, "standard input")
     if not content.startswith("@"):
         return content
     try:
-        return Path(content[1:]).read_bytes().removeprefix(BOM_UTF8)
+        with Path(content[1:]).open("rb") as file:
+            return _bounded(file, content[1:])
     except OSError as error:
         raise ValueError(f"{content[1:] or 'the file'} can't be read: {error.strerror or error}") from error
+
+
+def _bounded(file: BinaryIO, name: str) -> bytes:
+    data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise ValueError(f"{name} holds more than {LARGEST // 2**20} MiB, which is no event; name a file with its JSON")
+    return data.removeprefix(BOM_UTF8)
 
 
 def _problem(cls: type[Event], problem: Any) -> str:

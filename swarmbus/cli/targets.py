@@ -57,7 +57,7 @@ def load_swarm(target: str) -> Swarm[Any]:
         entry = registered[target]
         module = import_module(entry.module)
         return _swarm_of(module, entry.attr, target)
-    append_to_path(Path.cwd())
+    append_to_path(_working_folder())
     place, name = _split(target)
     if place.endswith(".py") or "/" in place or "\\" in place or (Path(place).exists() and not _is_source(place)):
         return _swarm_of(_module_of_file(Path(place), target), name or DEFAULT_NAME, target)
@@ -75,6 +75,13 @@ def append_to_path(folder: Path) -> None:
     """Let modules be imported from a folder, unless they are found elsewhere."""
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
+
+
+def _working_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise TargetError("the working folder was deleted; change to one that exists") from error
 
 
 def import_module(name: str) -> ModuleType:
@@ -213,7 +220,7 @@ def _swarm_of(module: ModuleType, name: str, target: str) -> Swarm[Any]:
     if not isinstance(found, Swarm):
         raise TargetError(
             f"{target!r}: {name} is {_kind(found)}, not a swarm; name a swarm, or a function that returns one. "
-            f"{module.__file__} has: {_swarms_in(module)}"
+            f"{_place(module)} has: {_swarms_in(module)}"
         )
     return found
 
@@ -239,7 +246,14 @@ def _called(function: Any, name: str) -> Any:
 def _no_such_name(module: ModuleType, name: str) -> str:
     swarms, makers = _swarms_and_makers(module)
     near = did_you_mean(name, [*swarms, *makers])
-    return f"{module.__file__} has no {name!r}{near}; it has: {_swarms_in(module)}"
+    return f"{_place(module)} has no {name!r}{near}; it has: {_swarms_in(module)}"
+
+
+def _place(module: ModuleType) -> str:
+    """Return where a module stands: its file, or its folder where it is a package that has no file of its own."""
+    if module.__file__ is not None:
+        return module.__file__
+    return f"{next(iter(module.__path__), module.__name__)}, a folder without an __init__.py,"
 
 
 def _swarms_and_makers(module: ModuleType) -> tuple[list[str], list[str]]:
