@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import anyio
@@ -132,9 +133,19 @@ async def test_each_attempt_is_seen_to_begin_and_to_end_once(journal: MemoryJour
 
 
 async def test_what_came_too_late_to_count_is_not_shown() -> None:
+    failing, gate = anyio.Event(), anyio.Event()
+
+    class Slow(MemoryJournal):
+        async def append(self, run_id: str, record: bytes) -> None:
+            if json.loads(record)["record"] == "failed":
+                failing.set()
+                await gate.wait()
+            await super().append(run_id, record)
+
     class Worker(Role):
         @on
         async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            await failing.wait()
             return WorkDone(text=await ctx.ask_person("when all is over?", reply=str))
 
     class Breaker(Role):
@@ -145,16 +156,18 @@ async def test_what_came_too_late_to_count_is_not_shown() -> None:
     table = EventTable(
         (CLIENT, WorkGiven, ("worker", "breaker")), (("worker", "breaker"), WorkDone, CLIENT), result=WorkDone
     )
-    async with Swarm(Worker(), Breaker(), table=table).open() as live:
+    async with Swarm(Worker(), Breaker(), table=table, journal=Slow()).open() as live:
         run = await live.submit(WorkGiven())
-        seen = await read_all(run)
-    assert [(item.role, item.type) for item in seen] == [
-        ("worker", "delivery_started"),
-        ("breaker", "delivery_started"),
-        ("worker", "delivery_cancelled"),
-        ("breaker", "delivery_failed"),
-        (None, "run_failed"),
-    ]
+        async with anyio.create_task_group() as group:
+
+            async def open_gate() -> None:
+                await anyio.wait_all_tasks_blocked()
+                gate.set()
+
+            group.start_soon(open_gate)
+            seen = [(item.role, item.type) for item in await read_all(run)]
+    assert sorted(seen[:2]) == [("breaker", "delivery_started"), ("worker", "delivery_started")]
+    assert seen[2:] == [("worker", "delivery_cancelled"), ("breaker", "delivery_failed"), (None, "run_failed")]
 
 
 async def test_the_loops_events_and_progress_are_shown() -> None:
