@@ -5,6 +5,7 @@ It runs inside a reading process (`reading_process.py`): it may crash, hang or e
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Callable
@@ -271,7 +272,8 @@ def _refused(kind: Kind, message: str) -> Extract:
         return Extract("encrypted", f"the {kind.name} is protected by a password")
     unready = _UNREADY.search(message)
     if unready is not None:
-        place, why = tempfile.gettempdir(), " ".join(unready[1].split())
+        # Where the folder has no room, Python chooses another, and the library does not.
+        place, why = os.environ.get("TMPDIR") or tempfile.gettempdir(), " ".join(unready[1].split())
         return Extract(
             "failed", f"what reads {kind.name} can't be set up in the folder {place}: {why[:_LONGEST_REASON]}"
         )
