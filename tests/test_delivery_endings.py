@@ -78,20 +78,24 @@ async def test_a_handler_that_cancels_itself_has_failed() -> None:
         await worker_swarm(Worker()).run(WorkGiven())
 
 
-async def test_errors_in_a_group_of_the_handlers_own_stay_its_own() -> None:
+@pytest.mark.parametrize(("tasks", "cause"), [(1, ValueError), (2, ExceptionGroup)])
+async def test_errors_in_a_group_of_the_handlers_own_stay_its_own(tasks: int, cause: type[Exception]) -> None:
     class Worker(Role):
         @on
         async def work(self, event: WorkGiven) -> WorkDone:
             async with anyio.create_task_group() as group:
-                group.start_soon(self.fail)
+                for _ in range(tasks):
+                    group.start_soon(self.fail)
             return WorkDone()
 
         async def fail(self) -> None:
+            with anyio.CancelScope(shield=True):
+                await anyio.lowlevel.checkpoint()
             raise ValueError("inside")
 
     with pytest.raises(RunFailed) as caught:
         await worker_swarm(Worker()).run(WorkGiven())
-    assert isinstance(caught.value.__cause__, ExceptionGroup)
+    assert type(caught.value.__cause__) is cause
 
 
 async def test_a_callers_own_error_leaves_the_block_as_it_is() -> None:
