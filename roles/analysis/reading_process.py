@@ -14,16 +14,14 @@ import os
 import shutil
 import stat
 import sys
-import time
 from dataclasses import asdict, dataclass
 from pathlib import PurePath
-from threading import Thread
 from typing import Any, BinaryIO
 
 from roles.analysis.extract import Extract, extract
+from roles.analysis.watched import run_watched
 
 _GRACE = 10
-_WATCH_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,18 +154,13 @@ def main() -> None:
     memory, folder = int(sys.argv[1]), sys.argv[2]
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    Thread(target=_end_with, args=(os.getppid(), folder), daemon=True).start()
-    with contextlib.suppress(BrokenPipeError):  # the parent was killed before it could take an answer
-        serve(sys.stdin.buffer, answers, memory)
-    shutil.rmtree(folder, ignore_errors=True)  # there is no parent any more to do it
 
+    def work() -> None:
+        with contextlib.suppress(BrokenPipeError):  # the parent was killed before it could take an answer
+            serve(sys.stdin.buffer, answers, memory)
+        shutil.rmtree(folder, ignore_errors=True)  # there is no parent any more to do it
 
-def _end_with(parent: int, folder: str) -> None:
-    """End this process, busy as it may be, when its parent is gone."""
-    while os.getppid() == parent:
-        time.sleep(_WATCH_SECONDS)
-    shutil.rmtree(folder, ignore_errors=True)
-    os._exit(1)
+    run_watched(work, folder)
 
 
 if __name__ == "__main__":
