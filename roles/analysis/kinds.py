@@ -139,7 +139,8 @@ def kind_of(data: bytes, suffix: str, *, pdf: bool = True) -> Kind:  # noqa: PLR
     if data.startswith(_OLE):
         return _ole_kind(data, suffix)
     if not is_text(data) or _is_media(data):
-        return next((kind for signature, kind in _SIGNATURES if data.startswith(signature)), UNKNOWN)
+        signed = next((kind for signature, kind in _SIGNATURES if data.startswith(signature)), UNKNOWN)
+        return MAIL if signed is UNKNOWN and suffix in MAIL.suffixes and _is_mail(data, suffix) else signed
     if _is_rtf(data, suffix):
         return RTF
     if suffix in HTML.suffixes or _is_page(data, suffix):

@@ -53,6 +53,7 @@ SENT = b"Message-ID: <1@b.c>\nSubject: pump,\n failed\n" + LETTER
         (LETTER, ".txt", TEXT),
         (LETTER, ".mail", MAIL),
         (SENT, ".txt", MAIL),
+        (LETTER + bytes(range(256)) * 9, ".eml", MAIL),
         (SENT.replace(b"\n\n", b"\n   \n"), ".md", TEXT),
         (b"Note\n" + SENT, "", TEXT),
         (b"Subject: pump\n\nIt failed.", ".txt", TEXT),
