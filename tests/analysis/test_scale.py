@@ -152,25 +152,21 @@ def assert_accounted_for(report: Report, many: ManyDocuments) -> None:
 
 
 async def test_the_offline_model_takes_less_than_twice_the_time_of_reading_and_searching(many: ManyDocuments) -> None:
-    began = spent()
-    documents = await load_documents([many.folder])
-    with DocumentStore(documents) as store:
-        store.search(QUESTION)
-    read = spent()
-    report = await analyze(many.folder, QUESTION)
-    whole = spent() - read
-    read -= began
+    reading, analysing = [], []
+    for _ in range(2):  # what else the machine does hits both; the best of each counts
+        began = time.perf_counter()
+        documents = await load_documents([many.folder])
+        with DocumentStore(documents) as store:
+            store.search(QUESTION)
+        read = time.perf_counter()
+        report = await analyze(many.folder, QUESTION)
+        reading.append(read - began)
+        analysing.append(time.perf_counter() - read)
     assert_accounted_for(report, many)
-    tell(f"{read:.1f} s of CPU to read and to search them once, {whole:.1f} s to analyse them")
-    assert whole < 2 * read
+    tell(f"{min(reading):.1f} s to read and to search them once, {min(analysing):.1f} s to analyse them")
+    assert min(analysing) < 2 * min(reading)
 
 
 def tell(figures: str) -> None:
     """Show what was measured, with `pytest -s`."""
     sys.stdout.write(f"\n{COUNT} documents: {figures}\n")
-
-
-def spent() -> float:
-    """Return the seconds of CPU that this process and those it has read with have taken."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
