@@ -120,6 +120,38 @@ async def test_ten_thousand_events_to_a_slow_role_are_all_handled_and_slow_their
     assert INBOX_LIMIT / 2 < max(sink.ahead) <= INBOX_LIMIT
 
 
+async def test_a_role_whose_joins_an_event_opens_slows_its_publisher_too() -> None:
+    class Ponger(Role):
+        concurrency = 100
+
+        @on
+        async def pong(self, event: Ping) -> Pong:
+            return Pong(number=event.number)
+
+    class Joiner(Sink):
+        name = "sink"
+
+        @join(Pong, per=Ping)
+        async def take(  # type: ignore[override]  # it waits for more
+            self, event: Ping, pongs: Joined[Pong]
+        ) -> WorkDone | None:
+            for _ in range(5):
+                await anyio.lowlevel.checkpoint()
+            return await super().take(event)
+
+    source = Source(3 * INBOX_LIMIT)
+    table = EventTable(
+        (CLIENT, WorkGiven, "source"),
+        ("source", Ping, ("ponger", "sink")),
+        ("ponger", Pong, "sink"),
+        ("sink", WorkDone, CLIENT),
+        result=WorkDone,
+    )
+    sink = Joiner(source, 3 * INBOX_LIMIT - 1)
+    await Swarm(source, Ponger(), sink, table=table).run(WorkGiven(), timeout=60)
+    assert INBOX_LIMIT / 2 < max(sink.ahead) <= 2 * INBOX_LIMIT
+
+
 async def test_events_of_a_handler_that_publishes_on_and_on_are_let_go_once_they_are_handled() -> None:
     kept: list[weakref.ref[Ping]] = []
     alive: list[int] = []

@@ -10,6 +10,7 @@ import pytest
 from support.clock import FakeClock
 from support.jobs import JobGiven, PieceDone, WorkDone, WorkGiven, job_swarm, worker_swarm
 from swarmbus import CLIENT, EventTable, Role, RoleContext, Run, RunStopped, Swarm, on
+from swarmbus.delivery.endings import UNWINDING
 from swarmbus.delivery.journal import MemoryJournal
 
 
@@ -71,6 +72,36 @@ async def test_what_outlasts_the_grace_time_is_cut() -> None:
     stopped = await drain(job_swarm(worker, clock=clock), clock, "r", grace=5, seconds=6)
     assert (worker.begun, worker.done, clock.monotonic()) == ([1], [], 6)
     assert "pending: worker.work item 0 (1) for job_given 0, worker.work item 1 (2)" in str(stopped)
+
+
+async def test_what_does_not_stop_when_told_at_the_end_of_a_drain_holds_nobody_up_for_another_grace_time() -> None:
+    clock, leave, told = FakeClock(), anyio.Event(), list[float]()
+
+    class Deaf(Role):
+        name = "worker"
+
+        @on
+        async def work(self, event: WorkGiven) -> WorkDone:
+            with anyio.CancelScope(shield=True):
+                await clock.sleep_until(1000)
+            return WorkDone()
+
+    async def close() -> None:
+        async with worker_swarm(Deaf(), clock=clock).open(grace=15) as live:
+            group.start_soon(wait, await live.submit(WorkGiven()))
+            await leave.wait()
+
+    async def wait(run: Run[Any]) -> None:
+        with pytest.raises(RunStopped):
+            await run.result()
+        told.append(clock.monotonic())
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(close)
+        await anyio.wait_all_tasks_blocked()
+        leave.set()
+        await clock.advance(2000)
+    assert told == [15 + UNWINDING]
 
 
 async def test_a_drained_run_goes_on_when_it_is_resumed() -> None:

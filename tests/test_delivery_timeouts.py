@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ from swarmbus import (
 from swarmbus.delivery.blocking import LONG, Blocked
 from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.delivery.topology import Topology
-from swarmbus.errors import HandlerTimedOut
+from swarmbus.errors import HandlerTimedOut, RateLimited, RoleError
 from swarmbus.live_swarm import INBOX_LIMIT
 from swarmbus.messages import AssistantMessage, ModelReply, Usage
 from swarmbus.thinking.models.retry import DEFAULT_RETRIES, MOST_UNDER_WAY, Gate, retried
@@ -421,6 +422,75 @@ class Gated:
 
     async def _attempt(self) -> AsyncGenerator[StreamPart, None]:
         yield ModelReply(AssistantMessage("something"), Usage(calls=1), "stop", self.name)
+
+
+async def test_progress_beside_a_wait_that_does_not_count_gives_all_of_the_limit_again() -> None:
+    clock, gate = FakeClock(), Gate()
+    for _ in range(MOST_UNDER_WAY):
+        await gate.enter()
+
+    class Worker(Role):
+        @on(timeout=10)
+        async def work(self, event: WorkGiven, ctx: RoleContext) -> WorkDone:
+            await clock.sleep_until(8)
+            async with anyio.create_task_group() as group:
+                group.start_soon(ctx.ask, "Say something.")
+                await clock.sleep_until(9)
+                ctx.progress()
+            await anyio.sleep_forever()
+            return WorkDone()
+
+    swarm = worker_swarm(Worker(), clock=clock, retry=ONE_ATTEMPT, model=Gated(gate))
+    async with started(swarm, WorkGiven()) as (_, run):
+        await clock.advance(100)
+        gate.leave()
+        await clock.advance(9.5)
+        assert run.status == "running"
+        await clock.advance(0.5)
+        assert run.status == "failed"
+
+
+@pytest.mark.parametrize("does", ["comes to a gate", "leaves a gate"])
+async def test_what_a_handler_left_behind_moves_the_time_limit_of_no_other(does: str) -> None:
+    clock, gate, refuse = FakeClock(), Gate(), anyio.Event()
+    if does == "leaves a gate":
+        for _ in range(MOST_UNDER_WAY):
+            await gate.enter()
+
+    class Refusing(Gated):
+        async def _attempt(self) -> AsyncGenerator[StreamPart, None]:
+            await refuse.wait()
+            if gate is self.gate:
+                raise RateLimited("slowly", retry_after=30)
+            yield ModelReply(AssistantMessage("never"))
+
+    class Careless(Role):
+        name = "worker"
+
+        @on(JobGiven, each="pieces", timeout=10)
+        async def work(self, piece: int, ctx: RoleContext) -> PieceDone:
+            if piece == 2:
+                await anyio.sleep_forever()
+            behind.start_soon(ask, ctx)
+            await clock.sleep_until(5)
+            return PieceDone(piece=piece)
+
+    async def ask(ctx: RoleContext) -> None:
+        with suppress(RoleError):
+            await ctx.ask("Say something.")
+
+    swarm = job_swarm(Careless(), clock=clock, retry=ONE_ATTEMPT, model=Refusing(gate))
+    async with anyio.create_task_group() as behind:
+        async with started(swarm, JobGiven(pieces=(1, 2))) as (_, run):
+            await clock.advance(10)
+            if does == "leaves a gate":
+                gate.leave()
+            refuse.set()
+            await clock.advance(4.5)
+            assert run.status == "running"
+            await clock.advance(0.5)
+            assert run.status == "failed"
+        behind.cancel_scope.cancel()
 
 
 async def test_a_handler_that_hangs_after_it_waited_for_room_has_a_time_limit_still() -> None:
