@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support.network import NetworkGuard
-from support.watchdog import TaskWatch, Watchdog
+from support.watchdog import TaskWatch, Watchdog, within
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Generator, Iterator
 
+_LAST = 20.0
+"""Seconds that a test has to stop once it was told to."""
 _PREFIXES = ("SWARMBUS_", "OPENAI_", "ANTHROPIC_", "OLLAMA_", "OTEL_")
 _NAMES = {"NO_COLOR", "FORCE_COLOR", "PY_COLORS", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES", "GITHUB_ACTIONS"}
 
@@ -57,6 +59,29 @@ async def no_task_left() -> AsyncIterator[None]:
 def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str, obj: object) -> None:
     if collector.istestfunction(obj, name) and iscoroutinefunction(_inner(obj)):
         pytest.mark.usefixtures("no_task_left")(obj)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Have a test that hangs on an event loop end the session at last, for no fixture of its can be torn down."""
+    for item in items:
+        if isinstance(item, pytest.Function) and iscoroutinefunction(_inner(item.obj)):
+            given, option = item.get_closest_marker("timeout"), config.getoption("timeout")
+            limit = float(given.args[0] if given else config.getini("timeout") if option is None else option)
+            if limit:
+                item.add_marker(pytest.mark.timeout(limit + _LAST, method="thread"), append=False)
+
+
+@pytest.hookimpl(tryfirst=True, wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Have it told to stop before."""
+    function, given = pyfuncitem.obj, pyfuncitem.get_closest_marker("timeout")
+    if given is not None and iscoroutinefunction(function):
+        pyfuncitem.obj = within(given.args[0] - _LAST, function)
+    try:
+        return (yield)
+    finally:
+        pyfuncitem.obj = function
 
 
 def _inner(obj: object) -> object:

@@ -16,7 +16,7 @@ import anyio.to_thread
 import pytest
 
 from support.network import NetworkRefused
-from support.watchdog import TaskWatch, Watchdog
+from support.watchdog import TaskWatch, Watchdog, within
 
 if TYPE_CHECKING:
     from support.network import NetworkGuard
@@ -48,6 +48,16 @@ def test_a_child_process_is_reported_until_it_ends() -> None:
         child.communicate(b"\n")
     assert line.startswith(f"process {child.pid} ")
     assert watchdog.left_over() == []
+
+
+async def test_a_test_that_hangs_is_told_to_stop_and_says_where_it_waited() -> None:
+    async def hang(seconds: float) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(anyio.sleep_forever)
+            await anyio.sleep(seconds)
+
+    with pytest.raises(TimeoutError, match=r"longer than 0\.01 s; it waited in\n(.*\n)*.* in hang\n"):
+        await within(0.01, hang)(seconds=1000)
 
 
 async def test_a_running_task_is_reported_until_it_ends() -> None:
@@ -96,8 +106,13 @@ def test_every_misbehaving_test_fails(tmp_path: Path) -> None:
     run = subprocess.run(
         [*command, str(tmp_path)], capture_output=True, text=True, timeout=50, check=False, cwd=tmp_path
     )
-    assert "1 failed, 4 passed, 3 errors" in run.stdout, run.stdout
-    for complaint in ("still running after the test: ['task", "reached beyond this machine", "was never awaited"):
+    assert "3 failed, 4 passed, 3 errors" in run.stdout, run.stdout
+    for complaint in (
+        "still running after the test: ['task",
+        "reached beyond this machine",
+        "was never awaited",
+        "in test_hangs",
+    ):
         assert complaint in run.stdout
 
 
@@ -122,6 +137,10 @@ MISBEHAVING = """
     def test_forgets_to_await():
         async def forgotten(): ...
         forgotten()
+
+    @pytest.mark.timeout(0.5)
+    async def test_hangs():
+        await anyio.sleep_forever()
 
     def test_finds_a_clean_environment():
         import os

@@ -1,18 +1,23 @@
-"""What a test may not leave behind: tasks, busy threads and child processes. The time limit is pytest-timeout's."""
+"""What a test may not leave behind: tasks, busy threads and child processes; and how one that hangs is stopped.
+
+pytest-timeout stops a test that hangs wherever it is, which leaves its event loop to nobody; so it is told before.
+"""
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import anyio.lowlevel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
     from types import FrameType
 
 _T = TypeVar("_T")
@@ -99,3 +104,21 @@ def _remaining(now: Callable[[], set[_T]], before: set[_T], deadline: float) -> 
     while (left := now() - before) and time.monotonic() < deadline:
         time.sleep(0.005)
     return left
+
+
+def within(seconds: float, test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Coroutine[Any, Any, None]]:
+    """Return a test that is cancelled, and fails with what it waited for, where it takes longer."""
+
+    @functools.wraps(test)
+    async def limited(**given: Any) -> None:
+        waited = ""
+        with anyio.CancelScope(deadline=anyio.current_time() + seconds) as scope:
+            try:
+                await test(**given)
+            except anyio.get_cancelled_exc_class() as cut:
+                waited = "".join(traceback.format_tb(cut.__traceback__))
+                raise
+        if scope.cancelled_caught:
+            raise TimeoutError(f"the test took longer than {seconds:g} s; it waited in\n{waited}")
+
+    return limited
