@@ -60,17 +60,20 @@ async def test_without_a_place_for_temporary_files_a_document_fails_and_says_so(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the library looks elsewhere there")
 def test_a_full_disk_is_no_damage_of_the_document(tmp_path: Path) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
     program = (
         "import sys, os, resource; os.environ['TMPDIR'] = sys.argv[2]; from roles.analysis.extract import extract;"
+        "import tempfile; tempfile.tempdir = '/elsewhere';"  # as Python itself chooses where the folder has no room
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); import signal;"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "print(extract(open(sys.argv[1], 'rb').read(), '.pdf').reason)"
     )
     path = bad_documents.pdf(tmp_path / "a.pdf")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", program, str(path), str(tmp_path)]
+    command = [sys.executable, "-c", program, str(path), str(full)]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=50)
-    assert run.stdout.startswith("what reads PDF can't be set up in the folder ")
+    assert run.stdout.startswith(f"what reads PDF can't be set up in the folder {full}: ")
     assert "File too large" in run.stdout
 
 
