@@ -99,7 +99,8 @@ async def test_no_bad_document_reaches_a_model_but_as_what_it_says(tmp_path: Pat
 
 async def test_a_document_that_changes_while_it_is_read_is_not_read_in_part(tmp_path: Path) -> None:
     path = tmp_path / "growing.log"
-    path.write_text("first line\n" * 1_000_000)
+    with path.open("wb") as file:
+        file.truncate(150 * 2**20)  # so much that something is written while it is read, however busy the machine
     over = threading.Event()
 
     def write() -> None:
