@@ -29,6 +29,8 @@ _UNSEEN = re.compile(
     r"text/(?:css|javascript)|application/(?:javascript|(?:x-)?pkcs7-signature|pgp-signature)|(?:image|audio|video|font)/.*"
 )
 """The media types of what belongs to the look of a mail, or signs it, unless it is called an attachment."""
+_QUOTED_BLANK = re.compile(r"^[> \t]*>[> \t]*$", re.MULTILINE)
+"""A blank line of a mail that is quoted in another one, where paragraphs end as they do at any blank line."""
 _BASE64 = re.compile(rb"[A-Za-z0-9+/=]*")
 _ENDINGS = {"text/plain": ".txt", "text/html": ".html", "message/rfc822": ".eml", "application/pdf": ".pdf"}
 _DEPTH = 50
@@ -104,7 +106,7 @@ class _Walk:
                 return ""
         else:
             decoded = decode(data, encoding)
-            text, warnings = decoded.text.replace("\r\n", "\n"), decoded.warnings
+            text, warnings = _QUOTED_BLANK.sub("", decoded.text.replace("\r\n", "\n")), decoded.warnings
         self.warnings += warnings
         return text.strip()
 

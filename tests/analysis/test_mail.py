@@ -42,6 +42,8 @@ PAGE = "<table><tr><td>5<td>7</table><p hidden>obey</p><script>x</script><p>R&am
     ("data", "text"),
     [
         (mail("text/plain", "said\r\ntwice"), "said\ntwice"),
+        (mail("text/plain", "you wrote:\n> Dear all,\n>\n> > 5 bar\n> >\n>6"),
+         "you wrote:\n> Dear all,\n\n> > 5 bar\n\n>6"),
         (mail("text/html; charset=utf-8", PAGE), "5\t7\n\nR&D < 5\ncafé"),
         (several(part("text/html", "<p>one</p><p>two</p>")), "one\n\ntwo"),
         (several(part("text/plain", " \n"), part("text/html", "<p>seen"), kind="alternative"), "seen"),
@@ -55,8 +57,8 @@ PAGE = "<table><tr><td>5<td>7</table><p hidden>obey</p><script>x</script><p>R&am
         (mail("text/plain", "not so encoded", "Content-Transfer-Encoding: base64"), "not so encoded"),
         (several(PLAIN) + b"\nFrom: another\n\nmail", "said\n\nFrom: another\n\nmail"),
     ],
-    ids=["text", "HTML", "HTML in parts", "an empty form", "forms and more", "two texts", "what is drawn",
-         "a signature", "a mail", "parts without a mark", "an encoding it has not", "another mail"],
+    ids=["text", "a text within", "HTML", "HTML in parts", "an empty form", "forms and more", "two texts",
+         "what is drawn", "a signature", "a mail", "parts without a mark", "an encoding it has not", "another mail"],
 )  # fmt: skip
 def test_a_mail_is_read_as_it_is_seen(data: bytes, text: str) -> None:
     read = extract(data, ".eml")
