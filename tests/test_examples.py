@@ -26,8 +26,10 @@ PRINTED = {
         "Dusk p.1",
     ],
     "analyse_documents": [
-        "maintenance-minutes.md, paragraph 14: When Okafor went through the settings this morning she found that the"
-        " parameter AL-DLY (delay between a fault and the alarm call) stands at **165 minutes**.",
+        (
+            "maintenance-minutes.md, paragraph 14: When Okafor went through the settings this morning she found that"
+            " the parameter AL-DLY (delay between a fault and the alarm call) stands at **165 minutes**."
+        ),
         "done: 12 claims from 12 documents",
     ],
 }
