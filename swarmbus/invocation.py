@@ -278,6 +278,8 @@ def outputs_of(wiring: HandlerWiring, returned: Any) -> tuple[Event, ...]:
     """
     if type(returned) in wiring.publishes:
         return (returned,)
+    if returned is None and (wiring.silent or not wiring.publishes):
+        return ()
     outputs = (returned,) if isinstance(returned, Event) else () if returned is None else returned
     if isinstance(outputs, list | tuple):
         outputs = tuple(output for output in outputs if output is not None)

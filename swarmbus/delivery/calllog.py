@@ -32,6 +32,8 @@ class RunCalls:
 
     def follow(self, record: Record) -> None:
         """Keep the call that a record brings, or drop those that it makes useless."""
+        if not (self._kept or self._effects or type(record) is Called):
+            return
         if isinstance(record, Called):
             kept = self._kept.setdefault(record.delivery, {})
             kept.setdefault((record.call.kind, record.call.key), []).append(record.call)
