@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from contextlib import suppress
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,7 @@ from swarmbus import (
     RunTimedOut,
     Swarm,
     on,
+    tool,
 )
 from swarmbus.delivery.blocking import LONG, Blocked
 from swarmbus.delivery.journal import MemoryJournal
@@ -46,6 +48,7 @@ from swarmbus.delivery.topology import Topology
 from swarmbus.errors import HandlerTimedOut, RateLimited, RoleError
 from swarmbus.live_swarm import INBOX_LIMIT
 from swarmbus.messages import AssistantMessage, ModelReply, Usage
+from swarmbus.models import ScriptedModel, call
 from swarmbus.thinking.models.retry import DEFAULT_RETRIES, MOST_UNDER_WAY, Gate, retried
 
 if TYPE_CHECKING:
@@ -257,6 +260,62 @@ async def test_synchronous_handlers_run_in_threads_and_block_nobody() -> None:
         go.set()
         assert (await run.result()).output.done == (1, 2)
     assert threading.current_thread().name not in names
+
+
+TENANT = ContextVar("TENANT", default="nobody")
+
+
+@pytest.mark.parametrize("blocks", ["handlers", "tools"])
+async def test_while_what_is_not_async_blocks_the_loop_goes_on_and_the_run_ends_on_time(blocks: str) -> None:
+    clock, inside, go, beats, seen = FakeClock(), threading.Semaphore(0), threading.Event(), list[float](), list[str]()
+
+    def block() -> None:
+        """Block."""
+        seen.append(TENANT.get())
+        inside.release()
+        assert go.wait(30)
+
+    class Blocking(Worker):
+        name = "worker"
+        concurrency = 2
+
+        @on(JobGiven, each="pieces")
+        def work(self, piece: int) -> PieceDone:  # type: ignore[override]  # it is not async
+            block()
+            return PieceDone(piece=piece)
+
+    class Asking(Worker):
+        name = "worker"
+        concurrency = 2
+        tools = (tool(block),)
+
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int, ctx: RoleContext) -> PieceDone:  # type: ignore[override]  # it asks
+            await ctx.ask("Block.")
+            return PieceDone(piece=piece)
+
+    async def beat() -> None:
+        for number in range(1, 21):
+            await clock.sleep_until(number / 20)
+            beats.append(clock.monotonic())
+
+    worker, token = Blocking() if blocks == "handlers" else Asking(), TENANT.set("mine")
+    swarm = job_swarm(worker, clock=clock, model=ScriptedModel([call("block")] * 2))
+    try:
+        async with swarm.open(grace=0) as live, anyio.create_task_group() as group:
+            run = await live.submit(JobGiven(pieces=(1, 2)), timeout=0.5)
+            for _ in range(2):  # both are under way at the same time
+                await anyio.to_thread.run_sync(inside.acquire)
+            group.start_soon(beat)
+            await clock.advance(1)
+            with pytest.raises(RunTimedOut) as caught:
+                await run.result()
+    finally:
+        go.set()
+        TENANT.reset(token)
+    assert beats == [number / 20 for number in range(1, 21)]
+    assert caught.value.result.ended - caught.value.result.started == pytest.approx(0.5)
+    assert seen == ["mine", "mine"]
 
 
 async def test_a_thread_that_cannot_be_stopped_is_abandoned_and_its_result_discarded() -> None:
