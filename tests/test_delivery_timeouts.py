@@ -609,6 +609,35 @@ async def test_as_many_synchronous_handlers_run_as_the_role_says_even_beside_thr
         go.set()
 
 
+async def test_thirty_threads_that_hang_each_time_out_are_all_reported_and_hold_up_no_later_work() -> None:
+    clock, inside, go = FakeClock(), threading.Semaphore(0), threading.Event()
+
+    class Worker(Role):
+        concurrency = 30
+
+        @on(JobGiven, each="pieces", timeout=0.2)
+        def work(self, piece: int) -> PieceDone:
+            if piece < 30:
+                inside.release()
+                assert go.wait(30)
+            return PieceDone(piece=piece)
+
+    hanging, later = tuple(range(30)), tuple(range(30, 60))
+    try:
+        async with job_swarm(Worker(), gatherer(partial="proceed"), clock=clock, retry=ONE_ATTEMPT).open() as live:
+            run = await live.submit(JobGiven(pieces=hanging))
+            for _ in hanging:
+                await anyio.to_thread.run_sync(inside.acquire)
+            await clock.advance(0.2)
+            result = await run.result()
+            after = await (await live.submit(JobGiven(pieces=later))).result()
+    finally:
+        go.set()
+    assert (result.output.failed, after.output.done) == (hanging, later)
+    assert [failure.error_type for failure in result.failures] == ["HandlerTimedOut"] * 30
+    assert sum("can't be stopped and was abandoned" in warning for warning in result.warnings) == 30
+
+
 @pytest.mark.parametrize(
     ("timeout", "told"),
     [
