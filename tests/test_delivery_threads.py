@@ -1,10 +1,14 @@
-"""Calls from another thread with an event loop of its own: refused, and the swarm goes on as if there had been none."""
+"""Several threads with an event loop each: a swarm may be open in all, and is not called in another than its own."""
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.from_thread
 import anyio.to_thread
 import pytest
 
@@ -71,6 +75,20 @@ async def test_a_call_from_another_thread_is_refused(name: str, call: Call, anyi
         assert (await run.result()).output == WorkDone(text="yes")
 
 
+async def test_a_call_from_another_thread_is_made_through_the_event_loop_of_the_swarm() -> None:
+    async with worker_swarm(Asker()).open() as live:
+
+        def elsewhere() -> None:
+            run = anyio.from_thread.run(live.submit, WorkGiven(text="?"))
+            anyio.from_thread.run(anyio.wait_all_tasks_blocked)
+            anyio.from_thread.run(run.answer, next(iter(run.questions)), "yes")
+            runs.append(run)
+
+        runs = list[Run[Any]]()
+        await anyio.to_thread.run_sync(elsewhere)
+        assert (await runs[0].result()).output == WorkDone(text="yes")
+
+
 async def test_an_iterator_is_not_read_in_another_thread(anyio_backend: str) -> None:
     async with started(worker_swarm(Asker()), WorkGiven(text="?")) as (_, run):
         reading = run.events()
@@ -117,3 +135,46 @@ async def test_a_context_is_not_used_in_a_thread_without_an_event_loop(call: Any
 
     with pytest.raises(RunFailed, match="another thread than the one the swarm was opened in"):
         await worker_swarm(Worker(), ("worker", WorkSeen, CLIENT), model=ScriptedModel(["yes"])).run(WorkGiven())
+
+
+class Parent(Role):
+    """Publishes a child and waits until it was handled, and notes in which thread either happens."""
+
+    name = "worker"
+    concurrency = 2
+
+    def __init__(self) -> None:
+        self.threads: set[tuple[str, int]] = set()
+        self.handled: dict[str, anyio.Event] = {}
+
+    @on
+    async def work(self, event: WorkGiven, ctx: RoleContext[WorkSeen]) -> WorkDone:
+        self.threads.add((event.text, threading.get_ident()))
+        self.handled[ctx.run_id] = anyio.Event()
+        await ctx.publish(WorkSeen(text=event.text))
+        await self.handled[ctx.run_id].wait()
+        return WorkDone(text=event.text)
+
+    @on
+    async def see(self, event: WorkSeen, ctx: RoleContext) -> None:
+        self.threads.add((event.text, threading.get_ident()))
+        self.handled[ctx.run_id].set()
+
+
+def test_one_swarm_opened_in_two_threads_stays_in_the_event_loop_of_each(anyio_backend: str) -> None:
+    parent, both = Parent(), threading.Barrier(2, timeout=30)
+    swarm = worker_swarm(parent, ("worker", WorkSeen, "worker"))
+
+    async def rounds(name: str) -> int:
+        async with swarm.open() as live:
+            both.wait()  # so that neither is over before the other begins
+            for _ in range(100):
+                run = await live.submit(WorkGiven(text=name))
+                assert (await run.result()).output == WorkDone(text=name)
+        return threading.get_ident()
+
+    with ThreadPoolExecutor(2) as pool:
+        run = partial(anyio.run, backend=anyio_backend)
+        loops = {name: pool.submit(run, partial(rounds, name)) for name in ("one", "other")}
+        homes = {(name, loop.result()) for name, loop in loops.items()}
+    assert (parent.threads, len({thread for _, thread in homes})) == (homes, 2)
