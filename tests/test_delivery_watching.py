@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
@@ -24,6 +24,9 @@ from support.jobs import (
 from swarmbus import CLIENT, Event, EventTable, Lifecycle, Retry, Retryable, Role, RoleContext, Run, Swarm, on
 from swarmbus.delivery.journal import MemoryJournal
 from swarmbus.models import ScriptedModel
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 
 class Obedient(Role):
@@ -202,6 +205,24 @@ async def test_leaving_a_reading_early_leaves_the_run_alone() -> None:
             break
         assert run._state.watchers == []
         assert (await run.result()).output.done == (1, 2, 3)
+
+
+@pytest.mark.parametrize("how", ["break", "cancel"])
+async def test_leaving_readings_early_in_tasks_of_their_own_leaves_the_run_alone(how: str) -> None:
+    async def read(reading: AsyncIterator[Any]) -> None:
+        with anyio.CancelScope() as scope:
+            async for _ in reading:
+                if how == "break":
+                    break
+                scope.cancel()
+
+    async with worker_swarm(Obedient()).open() as live:
+        run = await live.submit(WorkGiven(text="hang"))
+        async with anyio.create_task_group() as group:
+            for _ in range(10):
+                group.start_soon(read, run.events())
+        assert (run.status, run._state.watchers) == ("running", [])
+        await run.cancel("enough")
 
 
 async def test_many_readers_see_the_same() -> None:

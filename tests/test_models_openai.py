@@ -55,6 +55,7 @@ from swarmbus.messages import (
     UserMessage,
 )
 from swarmbus.thinking.agent import Agent
+from swarmbus.thinking.agent_stream import AgentStream
 from swarmbus.thinking.limits import Limits
 from swarmbus.thinking.models.openai import OpenAIModel
 from swarmbus.thinking.models.retry import Retries
@@ -375,6 +376,41 @@ async def test_a_call_that_never_ends_is_given_up_when_the_seconds_of_its_agent_
     async with fake_server(lambda request: dripping(drop)) as server:
         with pytest.raises(AgentStopped, match=r"0\.3 seconds"):
             await Agent(model_at(server.url), limits=Limits(seconds=0.3)).run("go on")
+
+
+@pytest.mark.parametrize("how", ["break", "cancel"])
+async def test_streams_that_are_left_in_tasks_of_their_own_close_their_connections(how: str) -> None:
+    drop = f"data: {json.dumps(delta(content='x'))}\n\n".encode()
+    gone = anyio.Event()
+    left = 0
+
+    def drops() -> Iterator[Chunk]:
+        nonlocal left
+        try:
+            yield from (piece for _ in count() for piece in (drop, 0.02))
+        finally:  # nobody reads it any more
+            left += 1
+            if left == 10:
+                gone.set()
+
+    async def read(stream: AgentStream) -> None:
+        with anyio.CancelScope() as scope:
+            async with stream as events:
+                async for event in events:
+                    if event.type == "message_update":
+                        if how == "break":
+                            break
+                        scope.cancel()
+        assert stream.result is None
+
+    async with fake_server(lambda request: Reply(drops())) as server, model_at(server.url).open():
+        streams = [Agent(model_at(server.url)).stream("go on") for _ in range(10)]
+        async with anyio.create_task_group() as group:
+            for stream in streams:
+                group.start_soon(read, stream)
+        with anyio.fail_after(30):
+            await gone.wait()
+    assert len(server.requests) == 10
 
 
 JSON = {"content-type": "application/json"}
