@@ -33,6 +33,7 @@ from swarmbus import (
     EventTable,
     External,
     Joined,
+    Retry,
     Retryable,
     Role,
     RoleContext,
@@ -47,7 +48,7 @@ from swarmbus import (
     tool,
 )
 from swarmbus.delivery.journal import MemoryJournal
-from swarmbus.errors import QuestionError
+from swarmbus.errors import HandlerTimedOut, QuestionError
 from swarmbus.messages import ToolCall, ToolMessage
 from swarmbus.models import ScriptedModel, call
 
@@ -282,6 +283,35 @@ async def test_the_time_before_and_after_the_question_counts() -> None:
         await clock.advance(1)
         with pytest.raises(RunTimedOut):
             await run.result()
+
+
+async def test_three_time_limits_each_count_their_own() -> None:
+    """A handler's for the one attempt that is slow, the run's for all but the wait for a person, who has none."""
+    clock, attempts = FakeClock(), list[tuple[int, int]]()
+
+    class Worker(Role):
+        concurrency = 3
+        timeout = 0.2
+        retry = Retry(attempts=2, delay=0, on=(HandlerTimedOut,))
+
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int, ctx: RoleContext) -> PieceDone:
+            attempts.append((piece, ctx.attempt))
+            if piece == 1 and ctx.attempt == 1:
+                await anyio.sleep_forever()
+            if piece == 2:
+                await ctx.ask_person("?", reply=str)
+            await clock.sleep_until(clock.monotonic() + 0.1)
+            return PieceDone(piece=piece)
+
+    async with started(job_swarm(Worker(), clock=clock), JobGiven(pieces=(1, 2, 3)), timeout=1) as (_, run):
+        await clock.advance(3)
+        assert (run.status, attempts) == ("running", [(1, 1), (2, 1), (3, 1), (1, 2)])
+        await run.answer(question_of(run), "yes")
+        await clock.advance(0.1)
+        result = await run.result()
+    assert (result.output.done, attempts[4:]) == ((1, 2, 3), [(2, 1)])
+    assert result.ended - result.started == pytest.approx(3.1)
 
 
 async def test_while_it_waits_the_worker_takes_others() -> None:
