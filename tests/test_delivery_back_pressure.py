@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import weakref
 from dataclasses import dataclass
 from typing import Any
@@ -172,6 +174,33 @@ async def test_events_of_a_handler_that_publishes_on_and_on_are_let_go_once_they
     await Swarm(source, Sink(source, 4 * INBOX_LIMIT), table=POURING).run(WorkGiven(), timeout=60)
     assert len(alive) == 5
     assert max(alive) <= INBOX_LIMIT + 2
+
+
+async def test_of_an_event_that_was_handled_one_mark_is_kept_and_that_while_its_publisher_goes_on() -> None:
+    """The mark, 16 bytes, is by what another attempt at the publisher would know the event."""
+    blocks: list[int] = []  # of memory
+
+    class Measuring(Role):
+        name = "sink"
+
+        @on
+        async def take(self, event: Ping) -> WorkDone | None:
+            await anyio.lowlevel.checkpoint()
+            if event.number in (3000, 8999):  # both times the inbox is full
+                gc.collect()
+                blocks.append(sys.getallocatedblocks())
+            return WorkDone() if event.number == 9_999 else None
+
+    class Pouring(Source):
+        name = "source"
+
+        @on
+        async def pour(self, event: WorkGiven, ctx: RoleContext[Ping]) -> None:
+            for number in range(self.count):
+                await ctx.publish(Ping(number=number))
+
+    await Swarm(Pouring(10_000), Measuring(), table=POURING).run(WorkGiven(), timeout=60)
+    assert blocks[1] - blocks[0] < 1.5 * 5999
 
 
 @pytest.mark.parametrize("sender", [CLIENT, External("desk")], ids=["client", "external"])
