@@ -9,7 +9,7 @@ import anyio.lowlevel
 import pytest
 
 from support.fake_openai import ChatRequest, Reply, fake_server, refuse, say
-from swarmbus import CLIENT, Event, EventTable, Role, RoleContext, Swarm, on
+from swarmbus import CLIENT, Event, EventTable, Retry, Role, RoleContext, RunFailed, Swarm, on
 from swarmbus.errors import ModelError, NotTheApi, RateLimited, RunTimedOut, ServerFault
 from swarmbus.messages import AssistantMessage, ModelReply, Restarted, StreamPart
 from swarmbus.thinking.agent import Agent
@@ -127,6 +127,17 @@ class Asker(Role):
 
 
 ASKER = EventTable((CLIENT, Asked, "asker"), ("asker", Answered, CLIENT), result=Answered)
+
+
+@pytest.mark.parametrize("model_again", [False, True], ids=["by default", "where the role asks for it"])
+async def test_what_a_role_tries_again_multiplies_model_calls_only_where_it_says_so(model_again: bool) -> None:
+    async with fake_server(lambda request: refuse(500, "no")) as server:
+        model = OpenAIModel("m", family=SERVERS["generic"], url=server.url, key="", retries=QUICK)
+        retry = Retry(attempts=2, delay=0, on=(ServerFault,)) if model_again else Retry(attempts=2, delay=0)
+        with pytest.raises(RunFailed) as caught:
+            await Swarm(Asker(model), table=ASKER, retry=retry).run(Asked())
+    assert isinstance(caught.value.__cause__, ServerFault)
+    assert len(server.requests) == QUICK.attempts * (2 if model_again else 1)
 
 
 @pytest.mark.parametrize(
