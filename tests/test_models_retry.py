@@ -11,7 +11,7 @@ import pytest
 from support.fake_openai import ChatRequest, Reply, fake_server, refuse, say
 from swarmbus import CLIENT, Event, EventTable, Retry, Role, RoleContext, RunFailed, Swarm, on
 from swarmbus.errors import ModelError, NotTheApi, RateLimited, RunTimedOut, ServerFault
-from swarmbus.messages import AssistantMessage, ModelReply, Restarted, StreamPart
+from swarmbus.messages import AssistantMessage, ModelReply, ModelRequest, Restarted, StreamPart, UserMessage
 from swarmbus.thinking.agent import Agent
 from swarmbus.thinking.models.openai import OpenAIModel
 from swarmbus.thinking.models.retry import FIRST_SPACE, MOST_UNDER_WAY, Gate, Retries, retried
@@ -190,6 +190,31 @@ async def test_a_fan_out_over_the_rate_limit_gets_through_together() -> None:
     assert outputs == ["ok"] * 20
     assert len(server.requests) <= 80
     assert early <= 20  # those of the first burst, under way when the first refusal came
+
+
+async def test_where_one_model_is_refused_all_of_its_server_wait() -> None:
+    """Such as two roles have, each its own."""
+    wait, came = 0.3, list[float]()
+
+    def answer(request: ChatRequest) -> Reply | str:
+        came.append(time.monotonic())
+        return refuse(429, "slow down", {"retry-after-ms": str(int(wait * 1000))}) if request.number == 1 else "ok"
+
+    async with fake_server(answer) as server:
+        settings: Any = {
+            "family": SERVERS["generic"],
+            "url": server.url,
+            "key": "",
+            "retries": Retries(first_delay=0.01),
+        }
+        one, other = OpenAIModel("a", **settings), OpenAIModel("b", **settings)
+
+        parts = one.stream(ModelRequest((UserMessage("hello"),)))
+        assert isinstance(await anext(parts), Restarted)
+        assert (await Agent(other).run("hello")).output == "ok"
+        assert [type(part) async for part in parts][-1] is ModelReply
+    assert [request.body["model"] for request in server.requests] == ["a", "b", "a"]
+    assert came[1] - came[0] > 0.9 * wait  # and no less, however busy the machine is
 
 
 async def test_calls_wait_while_the_gate_is_closed() -> None:
