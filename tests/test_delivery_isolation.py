@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,23 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.lowlevel
 import pytest
+from pydantic import BaseModel
 
 from support.clock import FakeClock
-from support.jobs import WorkDone, WorkGiven, worker_swarm
-from swarmbus import Event, Role, RoleContext, RunCancelled, RunFailed, Swarm, on, tool
+from support.jobs import JobGiven, PieceDone, WorkDone, WorkGiven, job_swarm, worker_swarm
+from swarmbus import (
+    Budget,
+    Event,
+    LimitReached,
+    Role,
+    RoleContext,
+    RunCancelled,
+    RunFailed,
+    RunTimedOut,
+    Swarm,
+    on,
+    tool,
+)
 from swarmbus.delivery.journal import Journal, MemoryJournal
 from swarmbus.models import ScriptedModel, call
 
@@ -239,6 +253,61 @@ async def test_a_handler_sees_the_context_variables_of_who_submitted_the_run_and
             TENANT.reset(token)
             assert (await run.result()).output == WorkDone(text=tenant)
     assert TENANT.get() == "nobody"
+
+
+def runs_named(text: str) -> set[int]:
+    """Return the runs of which pieces are named: the piece 123 belongs to run 12."""
+    return {int(piece) // 10 for piece in re.findall(r"piece\W+(\d+)", text)}
+
+
+async def test_twenty_runs_at_once_share_nothing_but_their_swarm() -> None:
+    numbers, late, greedy = range(10, 30), 10, 29
+    clock, journal, inside, all_inside = FakeClock(), MemoryJournal(), set[str](), anyio.Event()
+    model = ScriptedModel([lambda request: str(request.messages[-1].content)] * 100)
+    states: dict[str, tuple[int, ...]] = {}
+
+    class Worker(Role):
+        concurrency = len(numbers)
+        history = "run"
+
+        class State(BaseModel, frozen=True):
+            pieces: tuple[int, ...] = ()
+
+        @on(JobGiven, each="pieces")
+        async def work(self, piece: int, state: State, ctx: RoleContext) -> PieceDone:
+            inside.add(ctx.run_id)
+            if len(inside) == len(numbers):
+                all_inside.set()
+            await all_inside.wait()
+            assert await ctx.ask(f"piece {piece}") == f"piece {piece}"
+            states[ctx.run_id] = ctx.update(pieces=(*state.pieces, piece)).pieces
+            if piece // 10 == late:
+                await anyio.sleep_forever()
+            return PieceDone(piece=piece)
+
+    jobs = {number: tuple(range(10 * number, 10 * number + 3 + (number == greedy))) for number in numbers}
+    swarm = job_swarm(Worker(), clock=clock, journal=journal, model=model, budget=Budget(calls=3))
+    async with swarm.open() as live:
+        runs = {
+            number: await live.submit(JobGiven(pieces=pieces), run_id=str(number), timeout=5 if number == late else 10)
+            for number, pieces in jobs.items()
+        }
+        readings = {number: run.events() for number, run in runs.items()}
+        await clock.advance(5)
+        with pytest.raises(RunTimedOut, match="no result within 5 s"):
+            await runs.pop(late).result()
+        with pytest.raises(LimitReached, match="3 model calls were made, the budget allows 3"):
+            await runs.pop(greedy).result()
+        for number, run in runs.items():
+            result = await run.result()
+            assert (result.output.done, result.usage.calls, result.warnings) == (jobs[number], 3, ())
+            assert states[run.id] == jobs[number]
+        for number, reading in readings.items():
+            assert runs_named(str([item async for item in reading])) == {number}
+    for run_id, records in journal.records.items():
+        assert runs_named(b"".join(records).decode()) == {int(run_id)}
+    for request in model.requests:
+        assert len(runs_named(str(request.messages))) == 1
 
 
 FILES: dict[int, tuple[int, ...]] = {1: (1, 2)}
