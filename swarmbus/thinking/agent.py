@@ -185,7 +185,8 @@ class Agent:
     def stream(self, prompt: Content, output: Any = str, *, history: Sequence[Message] | None = None) -> AgentStream:
         """Answer a prompt and watch: iterate over the result for the loop's events.
 
-        Leaving the iteration early is safe inside `async with agent.stream(...) as events`, which cancels the run.
+        Leave the iteration early only inside `async with agent.stream(...) as events`, which cancels the run; a bare
+        `async for` has to be read to its end, for nobody else would close what it has opened in the right task.
         """
 
         async def start(observer: Observer) -> AgentResult[Any]:
