@@ -368,3 +368,37 @@ async def test_a_task_that_a_handler_kept_and_that_is_cancelled_too_late_costs_n
             await anyio.wait_all_tasks_blocked()
             kept[-1].cancel()
             await anyio.wait_all_tasks_blocked()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # where a task can be cancelled by whoever holds it
+async def test_a_task_that_was_left_to_itself_and_is_cancelled_later_makes_no_room_for_a_further_one() -> None:
+    kept: list[asyncio.Task[Any]] = []
+    under_way, most = 0, 0
+
+    class Stuck(Role):
+        name = "worker"
+
+        @on
+        async def work(self, event: WorkGiven) -> WorkDone:
+            nonlocal under_way, most
+            if event.text == "stuck":
+                task = asyncio.current_task()
+                assert task is not None
+                kept.append(task)
+                with anyio.CancelScope(shield=True):
+                    await anyio.sleep_forever()
+            under_way += 1
+            most = max(most, under_way)
+            await anyio.sleep(0.02)
+            under_way -= 1
+            return WorkDone()
+
+    async with worker_swarm(Stuck()).open(grace=0.05) as live:
+        stuck = await live.submit(WorkGiven(text="stuck"))
+        await anyio.wait_all_tasks_blocked()
+        await stuck.cancel()
+        kept[0].cancel()
+        await anyio.wait_all_tasks_blocked()
+        for run in [await live.submit(WorkGiven()) for _ in range(5)]:
+            assert (await run.result()).output == WorkDone()
+    assert most == 1

@@ -253,8 +253,9 @@ class MemoryTransport:
         except anyio.get_cancelled_exc_class():
             if anyio.current_effective_deadline() == -math.inf:
                 raise
-            inbox.workers -= 1  # a handler had this task cancelled, too late to be cancelled itself
-            self._hire(inbox)
+            if slot.stopped != "given_up":  # else it counts no more already
+                inbox.workers -= 1  # a handler had this task cancelled, too late to be cancelled itself
+                self._hire(inbox)
 
     async def _empty(self, inbox: _Inbox, slot: Slot) -> None:
         """Handle deliveries until an attempt was stopped, which uses up the cancel scope."""
