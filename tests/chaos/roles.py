@@ -105,7 +105,7 @@ class Cast:
 
     Attributes:
         stories: the runs, by tag; moving: attempts in threads that will come to an end by themselves; waiting: those
-            that wait until they are let go.
+            that wait until they are let go; over: the round is, so that none of them waits any more.
     """
 
     def __init__(self, round_: Round, stories: dict[int, Story], clock: Any) -> None:
@@ -114,6 +114,7 @@ class Cast:
         self.clock = clock
         self.moving: set[Flight] = set()
         self.waiting: set[Flight] = set()
+        self.over = False
 
     def roles(self) -> list[Role]:
         """Return the roles, in the program's order."""
@@ -245,6 +246,8 @@ class Cast:
             flight.until = self.clock.monotonic() + step.seconds
             self.waiting.add(flight)
             self.moving.discard(flight)
+            if self.over:
+                flight.gate.set()
             if not flight.gate.wait(30):
                 acting.story.faults.append(f"{acting.place} was never let go")
         return self._end(acting)
@@ -304,7 +307,8 @@ class Cast:
 
     def let_go(self, moment: float) -> None:
         """Let those attempts in threads go on that were to wait until a moment."""
-        for flight in [one for one in self.waiting if one.until is not None and one.until <= moment]:
+        self.over = moment == float("inf")  # before looking who waits, so that a thread that comes later sees it
+        for flight in [one for one in list(self.waiting) if one.until is not None and one.until <= moment]:
             self.waiting.discard(flight)
             if not flight.over:
                 self.moving.add(flight)
