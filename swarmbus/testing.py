@@ -69,7 +69,7 @@ class FakeClock:
 
     async def sleep_until(self, deadline: float) -> None:
         """Wait until `monotonic()` has reached `deadline`."""
-        if deadline <= self._elapsed:
+        if deadline <= self.monotonic():
             await anyio.lowlevel.checkpoint()
             return
         alarm = anyio.Event()

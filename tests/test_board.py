@@ -8,40 +8,16 @@ import pytest
 from swarms import research
 
 from support.jobs import WorkDone, WorkGiven, worker_swarm
+from support.progress import Clock, envelope, lifecycle
 from swarmbus import Role, RoleContext, on
 from swarmbus.board import Board, RoleCount
 from swarmbus.events import Event
 from swarmbus.messages import Restarted, ToolCall, Usage
 from swarmbus.models import ScriptedModel
-from swarmbus.records import Envelope
 from swarmbus.results import Lifecycle
 from swarmbus.swarm import Swarm
 from swarmbus.thinking.loop_events import MessageEnd, MessageStart, MessageUpdate, ToolExecutionEnd, ToolExecutionStart
 from swarmbus.thinking.tool_result import ToolResult
-
-
-class StepDone(Event):
-    pass
-
-
-class Clock:
-    """A clock that moves by hand."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def lifecycle(
-    kind: str, role: str | None = "executor", item: int | None = None, detail: str = "", value: str = ""
-) -> Lifecycle:
-    return Lifecycle(kind, "run", 0.0, role, "work" if role else None, 1, item, detail, value)
-
-
-def envelope(source: str = "executor") -> Envelope:
-    return Envelope(1, StepDone(), source, 0, 0.0, 1)
 
 
 def loop(kind: type[Any], **facts: Any) -> Any:

@@ -7,42 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.progress import Clock, envelope, lifecycle
 from swarmbus.console import BEAT, PAUSE, RunProgress
-from swarmbus.events import Event
-from swarmbus.records import Envelope
-from swarmbus.results import Lifecycle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class StepDone(Event):
-    pass
-
-
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
-
-
-class Clock:
-    """A clock that moves by hand."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def lifecycle(
-    kind: str, role: str | None = "executor", item: int | None = None, detail: str = "", value: str = ""
-) -> Lifecycle:
-    return Lifecycle(kind, "run", 0.0, role, "work" if role else None, 1, item, detail, value)
-
-
-def envelope(source: str = "executor") -> Envelope:
-    return Envelope(1, StepDone(), source, 0, 0.0, 1)
 
 
 def shown(stream: io.StringIO, clock: Clock, items: Iterable[tuple[float, Any]]) -> str:

@@ -14,6 +14,8 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
+from support.clock import FakeClock
+
 EPOCH = 1000.0
 """Small, so that a float tells ticks apart."""
 TICK = 1e-11
@@ -21,14 +23,12 @@ MARGIN = 1e-6
 """Seconds by which `monotonic()` is ahead of the ticks; there are never as many between two moments."""
 
 
-class VirtualClock:
+class VirtualClock(FakeClock):
     """The clock of a swarm and of all that disturbs it; its times are in seconds."""
 
     def __init__(self) -> None:
-        self._elapsed = 0.0
+        super().__init__()
         self._ticks = count(1)
-        self._sleepers: list[tuple[float, int, anyio.Event]] = []
-        self._order = count()
 
     def monotonic(self) -> float:
         """Return the seconds since the clock was made."""
@@ -41,21 +41,6 @@ class VirtualClock:
     def stamp(self) -> float:
         """Return the seconds since the clock was made, a tick more with each call, as records have them."""
         return self.time() - EPOCH
-
-    async def sleep_until(self, deadline: float) -> None:
-        """Wait until `monotonic()` has reached the deadline."""
-        if deadline <= self.monotonic():
-            await anyio.lowlevel.checkpoint()
-            return
-        alarm = anyio.Event()
-        sleeper = (deadline, next(self._order), alarm)
-        heapq.heappush(self._sleepers, sleeper)
-        try:
-            await alarm.wait()
-        finally:
-            if not alarm.is_set():
-                self._sleepers.remove(sleeper)
-                heapq.heapify(self._sleepers)
 
     async def sleep(self, seconds: float) -> None:
         """Wait for so many seconds."""
